@@ -1,0 +1,197 @@
+"""The language model: token ids in, a score for every possible next token out.
+
+    token_ids ──token_embedding──▶ x [+ position_embedding] ──blocks──▶ final_norm ──lm_head──▶ logits
+
+In: token ids.  Out: logits, unnormalised.  Used by: train, generate, inspection, convert.
+Read next: initialize.py; then ../loss.py.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from pellucid.errors import ShapeError
+from pellucid.model_config import ModelConfig
+from pellucid.nn.attention import causal_mask
+from pellucid.nn.block import TransformerBlock, make_norm
+from pellucid.nn.embedding import Embedding
+from pellucid.nn.kv_cache import KVCache
+from pellucid.nn.linear import Linear
+from pellucid.nn.multi_head import make_rotary
+from pellucid.nn.positions import LearnedPositions
+
+
+class TransformerLM(nn.Module):
+    """A decoder-only Transformer language model.
+
+    Args:
+        config: Sizes and choices. Constructing initialises; see also `initialize`.
+
+    Source: Radford et al. 2019 (GPT-2) for the arrangement; Touvron et al. 2023 (Llama) for the default parts.
+
+    Example:
+        >>> model = TransformerLM(ModelConfig(vocab_size=10, d_model=64, num_heads=4))
+        >>> model(torch.tensor([[1, 2, 3]])).shape
+        torch.Size([1, 3, 10])
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.token_embedding = Embedding(config.vocab_size, config.d_model)
+        learned = config.positions == "learned"
+        self.position_embedding = LearnedPositions(config.context_length, config.d_model) if learned else None
+        rotaries = {config.layer_is_local(i): make_rotary(config, i) for i in range(config.num_layers)}
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, i, rotaries[config.layer_is_local(i)]) for i in range(config.num_layers)
+        )
+        self.final_norm = make_norm(config)
+        self.lm_head = Linear(config.d_model, config.vocab_size, config.head_bias)
+        if config.tie_embeddings:
+            self.lm_head.weight = self.token_embedding.weight
+
+    def forward(
+        self,
+        token_ids: Int[Tensor, "batch position"],
+        *,
+        positions: Int[Tensor, "#batch position"] | None = None,
+        document_ids: Int[Tensor, "batch position"] | None = None,
+        lengths: Sequence[int] | None = None,
+        cache: KVCache | None = None,
+        last_only: bool = False,
+    ) -> Float[Tensor, "batch query vocab"]:
+        """Logits for the token after each position.
+
+        Args:
+            token_ids: One row per sequence, padded on the right.
+            positions: Where each token stands. Default: 0, 1, 2, ..., or behind what the cache holds.
+            document_ids: Documents packed in one row; a token sees only its own. Not together with a cache.
+            lengths: How many tokens of each row are real; what follows is padding, never attended. Default: all.
+            cache: Keys and values of earlier tokens. It is written to, not advanced.
+            last_only: Give the logits of each row's last real token alone, position axis 1.
+
+        Returns:
+            Unnormalised logits; those of the last `config.num_unused_ids` ids are -inf.
+
+        Raises:
+            ShapeError: naming both numbers, if the sequence reaches past the model's or the cache's.
+        """
+        x = self.hidden_states(
+            token_ids, positions=positions, document_ids=document_ids, lengths=lengths, cache=cache, last_only=last_only
+        )
+        return self.logits(x)
+
+    def hidden_states(
+        self,
+        token_ids: Int[Tensor, "batch position"],
+        *,
+        positions: Int[Tensor, "#batch position"] | None = None,
+        document_ids: Int[Tensor, "batch position"] | None = None,
+        lengths: Sequence[int] | None = None,
+        cache: KVCache | None = None,
+        last_only: bool = False,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """What the head reads: `forward` up to and including the final norm. Arguments: as `forward`'s."""
+        self._check(token_ids, positions, document_ids, lengths, cache)
+        index = self._index(token_ids, cache)
+        windows = {block.attention.window for block in self.blocks}
+        masks = {window: self._mask(index, document_ids, lengths, cache, window) for window in windows}
+
+        x = self.token_embedding(token_ids)
+        if self.config.embedding_scale != 1.0:
+            x = x * torch.tensor(self.config.embedding_scale, dtype=x.dtype)  # rounded as Gemma rounds it
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(index if positions is None else positions)
+        if positions is None and cache is not None:
+            positions = index
+        caches = [None] * len(self.blocks) if cache is None else cache.layers
+        for block, layer_cache in zip(self.blocks, caches, strict=True):
+            x = block(x, positions=positions, mask=masks[block.attention.window], cache=layer_cache)
+        x = self.final_norm(x)
+        return _last(x, lengths) if last_only else x
+
+    def logits(self, hidden: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch query vocab"]:
+        """The head: scores over the vocabulary for each vector."""
+        logits = self.lm_head(hidden)
+        if self.config.logit_soft_cap is not None:
+            logits = self.config.logit_soft_cap * torch.tanh(logits / self.config.logit_soft_cap)
+        if self.config.num_unused_ids:
+            unused = torch.arange(self.config.vocab_size, device=logits.device) >= (
+                self.config.vocab_size - self.config.num_unused_ids
+            )
+            logits = logits.masked_fill(unused, -torch.inf)
+        return logits
+
+    def use_fused_attention(self, fused: bool) -> "TransformerLM":
+        """Choose torch's attention kernel (True, as constructed) or the written-out reference; the results agree."""
+        for block in self.blocks:
+            block.attention.fused = fused
+        return self
+
+    def num_parameters(self) -> int:
+        """Numbers that training may change, a tied weight counted once."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+    def _index(self, token_ids: Tensor, cache: KVCache | None) -> Int[Tensor, "rows position"]:
+        """The place of each new token in its row: one row for all of them, or one each beside a cache."""
+        index = torch.arange(token_ids.shape[1], device=token_ids.device)[None]
+        return index if cache is None else index + torch.tensor(cache.lengths, device=index.device)[:, None]
+
+    def _mask(
+        self,
+        index: Int[Tensor, "rows query"],
+        document_ids: Int[Tensor, "batch query"] | None,
+        lengths: Sequence[int] | None,
+        cache: KVCache | None,
+        window: int | None,
+    ) -> Bool[Tensor, "#batch query key"] | None:
+        """Who may see whom; None where the causal rule and the window are all there is."""
+        if cache is None and document_ids is None and lengths is None:
+            return None
+        num_keys = index.shape[1] + (max(cache.lengths) if cache is not None else 0)
+        mask = causal_mask(index, num_keys, window)
+        if document_ids is not None:
+            mask = mask & (document_ids[:, :, None] == document_ids[:, None, :])
+        if lengths is not None:
+            ends = index[:, :1] + torch.tensor(lengths, device=index.device)[:, None]
+            mask = mask & (torch.arange(num_keys, device=index.device) < ends)[:, None]
+        return mask
+
+    def _check(
+        self,
+        token_ids: Tensor,
+        positions: Tensor | None,
+        document_ids: Tensor | None,
+        lengths: Sequence[int] | None,
+        cache: KVCache | None,
+    ) -> None:
+        batch_size, num_new = token_ids.shape
+        if cache is not None:
+            cache.check_room(batch_size, num_new)
+            if document_ids is not None:
+                raise ShapeError(
+                    "document_ids without a cache",
+                    came="both",
+                    remedy="pack documents for training, decode them one by one",
+                )
+        if lengths is not None and (len(lengths) != batch_size or not all(0 <= n <= num_new for n in lengths)):
+            raise ShapeError(
+                f"{batch_size} lengths from 0 to {num_new}", came=str(list(lengths)), remedy="give one length per row"
+            )
+        end = num_new + (max(cache.lengths) if cache is not None else 0)
+        if positions is None and end > self.config.context_length and self.config.positions != "none":
+            raise ShapeError(
+                f"at most context_length={self.config.context_length} positions",
+                came=f"{end}",
+                remedy="shorten the sequence, or use a model with a longer context_length",
+            )
+
+
+def _last(x: Float[Tensor, "batch query d_model"], lengths: Sequence[int] | None) -> Float[Tensor, "batch 1 d_model"]:
+    """The vector of each row's last real token."""
+    if lengths is None:
+        return x[:, -1:]
+    rows = torch.arange(len(x), device=x.device)
+    return x[rows, [max(length, 1) - 1 for length in lengths]][:, None]
