@@ -1,0 +1,122 @@
+"""How a model is trained: the optimizer's and the schedule's settings, and nothing that needs torch.
+
+The docstring under each field is its help text on the command line.
+
+In: field values.  Out: `OptimizerConfig`, `ScheduleConfig`.  Used by: optim, train, presets, the command line.
+Read next: optim/muon.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pellucid.errors import ConfigError
+
+MatrixAlgorithm = Literal["muon", "adamw"]
+UpdateScale = Literal["original", "match_rms_adamw", "none"]
+NewtonSchulzPrecision = Literal["float32", "bfloat16"]
+AttentionSlices = Literal["whole", "parts", "heads"]
+ScheduleShape = Literal["trapezoid", "cosine", "constant"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """Which algorithm moves which weights, and how far.
+
+    Raises:
+        ConfigError: if a value lies outside its range.
+
+    Example:
+        >>> OptimizerConfig(matrix_learning_rate=0.01).matrix_algorithm
+        'muon'
+    """
+
+    # --- the matrices inside blocks
+    matrix_algorithm: MatrixAlgorithm = "muon"
+    """muon: orthogonalised momentum for the matrices inside blocks; adamw: AdamW for everything."""
+    matrix_learning_rate: float = 0.02
+    """Peak learning rate of the matrices inside blocks (0.02 for muon; with adamw rather 0.003)."""
+    matrix_weight_decay: float = 0.0
+    """How much of a block's matrices is taken away per step, times the learning rate."""
+    momentum: float = 0.95
+    """muon: how much of the running mean of gradients is kept at each step."""
+    update_scale: UpdateScale = "original"
+    """muon: original multiplies by sqrt(max(1, rows/columns)); match_rms_adamw by 0.2 sqrt(max(rows, columns))."""
+    newton_schulz_steps: int = 5
+    """muon: how many steps the orthogonalisation takes."""
+    newton_schulz_precision: NewtonSchulzPrecision = "float32"
+    """muon: what the orthogonalisation multiplies in; bfloat16 is faster on some processors, and coarser."""
+    attention_slices: AttentionSlices = "parts"
+    """muon: what of the fused query, key and value matrix is orthogonalised together: whole, its 3 parts, each head."""
+
+    # --- everything else: AdamW
+    embedding_learning_rate: float = 0.009
+    """Peak learning rate of token and position embeddings."""
+    head_learning_rate: float = 0.003
+    """Peak learning rate of the language-model head, and of an embedding that is tied to it."""
+    vector_learning_rate: float = 0.003
+    """Peak learning rate of norm weights and of biases."""
+    embedding_weight_decay: float = 0.0
+    """Decay of embeddings and of the head, times their learning rate; norms and biases are never decayed."""
+    beta1: float = 0.9
+    """adamw: how much of the running mean of gradients is kept at each step."""
+    beta2: float = 0.95
+    """adamw: how much of the running mean of squared gradients is kept at each step."""
+    adamw_epsilon: float = 1e-8
+    """adamw: added to the root of the running mean square."""
+
+    # --- both
+    max_gradient_norm: float = 1.0
+    """All gradients together are scaled down to this norm when they exceed it; 0 switches this off."""
+
+    def __post_init__(self) -> None:
+        rates = ("matrix_learning_rate", "embedding_learning_rate", "head_learning_rate", "vector_learning_rate")
+        for name in (*rates, "matrix_weight_decay", "embedding_weight_decay", "max_gradient_norm"):
+            _require(0 <= getattr(self, name) < float("inf"), f"{name} to be 0 or more", getattr(self, name), name)
+        for name in ("momentum", "beta1", "beta2"):
+            _require(0 <= getattr(self, name) < 1, f"{name} from 0 up to, not including, 1", getattr(self, name), name)
+        _require(self.adamw_epsilon > 0, "adamw_epsilon to be above 0", self.adamw_epsilon, "adamw_epsilon")
+        steps = self.newton_schulz_steps
+        _require(1 <= steps <= 100, "newton_schulz_steps from 1 to 100", steps, "newton_schulz_steps")
+        _require_choice("matrix_algorithm", self.matrix_algorithm, ("muon", "adamw"))
+        _require_choice("update_scale", self.update_scale, ("original", "match_rms_adamw", "none"))
+        _require_choice("newton_schulz_precision", self.newton_schulz_precision, ("float32", "bfloat16"))
+        _require_choice("attention_slices", self.attention_slices, ("whole", "parts", "heads"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScheduleConfig:
+    """How the learning rate rises and falls over a run, as a fraction of its peak.
+
+    Raises:
+        ConfigError: if a value lies outside its range.
+
+    Example:
+        >>> ScheduleConfig(warm_up_steps=0).shape
+        'trapezoid'
+    """
+
+    shape: ScheduleShape = "trapezoid"
+    """trapezoid: rise, stay, fall in a straight line; cosine: rise, then half a cosine; constant: rise, then stay."""
+    warm_up_steps: int = 10
+    """The rate rises in a straight line and reaches its peak at this step; shortened where a run has no room for it."""
+    decay_fraction: float = 0.6
+    """trapezoid: the last part of the run in which the rate falls."""
+    final_fraction: float = 0.02
+    """What of the peak rate is left at the very last step (trapezoid and cosine)."""
+
+    def __post_init__(self) -> None:
+        _require_choice("shape", self.shape, ("trapezoid", "cosine", "constant"))
+        _require(self.warm_up_steps >= 0, "warm_up_steps to be 0 or more", self.warm_up_steps, "warm_up_steps")
+        for name in ("decay_fraction", "final_fraction"):
+            _require(0 <= getattr(self, name) <= 1, f"{name} from 0 to 1", getattr(self, name), name)
+
+
+def _require(condition: bool, expected: str, came: object, name: str) -> None:
+    if not condition:
+        raise ConfigError(expected, came=repr(came), remedy=f"choose another {name}")
+
+
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    _require(value in choices, f"{name} to be one of {' | '.join(choices)}", value, name)
