@@ -1,0 +1,28 @@
+"""How weights are moved: Muon for matrices, AdamW for the rest, on a schedule, with bounded gradients.
+
+In: gradients.  Out: updated weights.  Used by: train, cs336.  Read in this order: muon, schedule, groups,
+model_optimizer, clipping.
+"""
+
+from pellucid.optim.clipping import clip_gradients, global_norm
+from pellucid.optim.groups import ParameterGroup, fused_slices, parameter_groups
+from pellucid.optim.model_optimizer import ModelOptimizer, build_optimizer
+from pellucid.optim.muon import Muon, orthogonalise, update_factor
+from pellucid.optim.schedule import constant, cosine, learning_rate_fraction, trapezoid
+
+__all__ = [
+    "ModelOptimizer",
+    "Muon",
+    "ParameterGroup",
+    "build_optimizer",
+    "clip_gradients",
+    "constant",
+    "cosine",
+    "fused_slices",
+    "global_norm",
+    "learning_rate_fraction",
+    "orthogonalise",
+    "parameter_groups",
+    "trapezoid",
+    "update_factor",
+]
