@@ -1,0 +1,44 @@
+"""Text → batches: sources, the held-out split, token files, seeded and resumable batches.
+
+    decoding → sources → corpus → split → token_file → prepare → shuffle → batches → windows      (reading order)
+
+In: files, folders, a tokenizer.  Out: training batches and held-out windows.  Used by: train, yardsticks, the
+command line.  Read next: decoding.py.
+"""
+
+from pellucid.data.batches import Batches
+from pellucid.data.corpus import builtin_corpus
+from pellucid.data.decoding import printable
+from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
+from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
+from pellucid.data.split import Passage, SplitSample, passages, sample_split, training_texts
+from pellucid.data.token_file import TokenFile, TokenHeader, TokenWriter, check_vocabulary, token_type_for
+from pellucid.data.windows import IGNORED, windows
+
+__all__ = [
+    "IGNORED",
+    "Batches",
+    "Document",
+    "HeldOutPiece",
+    "Passage",
+    "PreparedData",
+    "Sources",
+    "SplitSample",
+    "TokenFile",
+    "TokenHeader",
+    "TokenWriter",
+    "builtin_corpus",
+    "check_vocabulary",
+    "escape_bits",
+    "open_prepared",
+    "open_sources",
+    "passages",
+    "prepare",
+    "printable",
+    "read_documents",
+    "sample_split",
+    "sources_of_texts",
+    "token_type_for",
+    "training_texts",
+    "windows",
+]

@@ -1,0 +1,203 @@
+"""Sources and a tokenizer → `train.tokens` and `held_out.tokens`, as a stream.
+
+Training text that the tokenizer cannot write is an error. A held-out character that it cannot write (a character
+tokenizer learns from the training side alone) is left out of the ids and counted: whoever scores adds the stated price
+of an escape for each, so that every held-out character stays in the denominator.
+
+In: `Sources`, a `Tokenizer`, a folder.  Out: `prepare`, `open_prepared`, `PreparedData`, `HeldOutPiece`, `escape_bits`.
+Used by: train, the command line.  Read next: batches.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pellucid.data.decoding import printable
+from pellucid.data.sources import CODE_POINTS, Sources
+from pellucid.data.split import TENTHS, Passage, passages
+from pellucid.data.token_file import TokenFile, TokenWriter
+from pellucid.errors import DataError
+from pellucid.text import Tokenizer
+
+TRAIN_FILE, HELD_OUT_FILE = "train.tokens", "held_out.tokens"
+ENCODED_TOGETHER = 16  # passages of 65,536 characters: enough for every core, some 200 MB of the library's records
+UNICODE_SCALARS = CODE_POINTS - 2048  # code points that can be a character
+
+
+def escape_bits(characters: int, distinct: int) -> float:
+    """Price one held-out character that the training text never had.
+
+    It is the price of saying "a new one" and then which: log2((n + d) / d) + log2(all of Unicode), with Witten and
+    Bell's estimate d / (n + d) that after n characters, d of them distinct, a new one comes. Everybody pays it: the
+    model, the letters, the n-grams.
+
+    Args:
+        characters: Length n of the training text.
+        distinct: Its distinct characters d.
+
+    Returns:
+        Bits.
+
+    Source: Witten and Bell (1991), method C.
+
+    Example:
+        >>> round(escape_bits(1_000_000, 76), 1)
+        33.8
+    """
+    return math.log2((characters + distinct) / distinct) + math.log2(UNICODE_SCALARS)
+
+
+@dataclass(frozen=True)
+class HeldOutPiece:
+    """One of the ten held-out passages.
+
+    Attributes:
+        tokens: Its ids, beginning with the end-of-text token.
+        characters: Its length in characters: the denominator of bits per character.
+        escaped: How many of these are not in the ids and cost `PreparedData.escape_bits` each.
+    """
+
+    tokens: np.ndarray
+    characters: int
+    escaped: int
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A text that is ready to train on.
+
+    Attributes:
+        train: The training ids.
+        held_out: The ten held-out passages.
+        text_fingerprint: Of the sources.
+        escape_bits: What an escaped character costs.
+    """
+
+    train: TokenFile
+    held_out: tuple[HeldOutPiece, ...]
+    text_fingerprint: str
+    escape_bits: float
+
+    @property
+    def training_characters(self) -> int:
+        """Length of the training side."""
+        return self.train.header.characters
+
+    @property
+    def held_out_characters(self) -> int:
+        """Length of the held-out side."""
+        return sum(piece.characters for piece in self.held_out)
+
+    @property
+    def characters_per_token(self) -> float:
+        """Training characters that one token stands for, on average."""
+        return self.training_characters / (len(self.train) - len(self.train.documents) - 1)
+
+
+def prepare(
+    sources: Sources, tokenizer: Tokenizer, folder: Path, *, on_progress: Callable[[float], None] | None = None
+) -> PreparedData:
+    """Encode both sides of the split into two token files.
+
+    Args:
+        sources: The text.
+        tokenizer: Learned on the training side alone, or from elsewhere.
+        folder: Where the files go; made if missing.
+        on_progress: Called with the fraction of the text that is done.
+
+    Returns:
+        The opened files.
+
+    Raises:
+        DataError: if the text is too short or changes while it is read.
+        TokenizerError: if the training side has characters that the tokenizer cannot write.
+    """
+    used = np.zeros(CODE_POINTS, dtype=bool)
+    done = 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (
+            TokenWriter(folder / TRAIN_FILE, tokenizer, text=sources.fingerprint) as train,
+            TokenWriter(folder / HELD_OUT_FILE, tokenizer, text=sources.fingerprint) as held_out,
+        ):
+            for batch in _together(passages(sources)):
+                done += _encode(batch, tokenizer, train, held_out, used)
+                if on_progress:
+                    on_progress(done / sources.characters)
+            train.distinct_characters = held_out.distinct_characters = int(used.sum())
+    except OSError as error:
+        raise DataError(
+            f"to write token files in {printable(str(folder))}",
+            came=f"“{error.strerror}”",
+            remedy="choose a folder that can be written, on a disk with room",
+        ) from error
+    return open_prepared(folder, tokenizer)
+
+
+def open_prepared(folder: Path, tokenizer: Tokenizer) -> PreparedData:
+    """Open the files that `prepare` wrote.
+
+    Args:
+        folder: Where they are.
+        tokenizer: The one they were written with.
+
+    Returns:
+        The opened files.
+
+    Raises:
+        DataError: if they are missing or damaged, of another tokenizer, or not of one text.
+    """
+    train = TokenFile.open(folder / TRAIN_FILE, tokenizer=tokenizer)
+    held_out = TokenFile.open(folder / HELD_OUT_FILE, tokenizer=tokenizer)
+    if train.header.text != held_out.header.text:
+        raise DataError(
+            f"{TRAIN_FILE} and {HELD_OUT_FILE} of one text",
+            came=f"the texts {train.header.text[:12]} and {held_out.header.text[:12]}",
+            remedy="prepare the text again",
+        )
+    starts = [*held_out.documents[:, 0].tolist(), len(held_out) - 1]
+    pieces = []
+    for tenth in range(TENTHS):
+        (inside,) = np.nonzero(held_out.documents[:, 3] == tenth)
+        if not len(inside):
+            raise DataError(
+                "ten passages in the held-out split", came=f"none of tenth {tenth + 1}", remedy="prepare the text again"
+            )
+        tokens = held_out.read(starts[inside[0]], starts[inside[-1] + 1])
+        characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()
+        pieces.append(HeldOutPiece(tokens, characters, escaped))
+    price = escape_bits(train.header.characters, train.header.distinct_characters)
+    return PreparedData(train, tuple(pieces), train.header.text, price)
+
+
+def _together(stream: Iterator[Passage]) -> Iterator[list[Passage]]:
+    """Batch passages so that the tokenizer has work for every core."""
+    while batch := list(itertools.islice(stream, ENCODED_TOGETHER)):
+        yield batch
+
+
+def _encode(
+    batch: list[Passage], tokenizer: Tokenizer, train: TokenWriter, held_out: TokenWriter, used: np.ndarray
+) -> int:
+    """Encode some passages side by side and append them to their files; returns their characters."""
+    texts, escaped = [], []
+    for passage in batch:
+        text = passage.text
+        if passage.side == "training":
+            used[np.frombuffer(text.encode("utf-32-le"), dtype="<u4")] = True
+        elif unknown := tokenizer.unknown_characters(text):
+            text = text.translate(dict.fromkeys(map(ord, unknown)))
+        texts.append(text)
+        escaped.append(len(passage.text) - len(text))
+    for passage, ids, missing in zip(batch, tokenizer.encode_batch(texts), escaped, strict=True):
+        writer = train if passage.side == "training" else held_out
+        if passage.opens:
+            writer.begin_document(tenth=passage.tenth)
+        writer.add(ids, characters=len(passage.text), escaped=missing)
+    return sum(len(passage.text) for passage in batch)

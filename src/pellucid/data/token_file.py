@@ -1,0 +1,344 @@
+r"""The token file: ids on disk, mapped into memory, with a header that says what they are.
+
+    byte 0      b"\x89PELTOK\n", then one JSON object, then spaces up to byte 4096   (`head -c 4096 FILE` shows it)
+    byte 4096   the ids, little-endian, uint16 if the vocabulary has at most 65,536 ids, else uint32
+    then        zeros up to a multiple of 8, and a table of documents: rows of four little-endian int64
+                (first token, characters, characters the tokenizer cannot write, tenth of the text)
+
+Every document begins with the end-of-text token, and one more closes the file: so the start of a document is always
+predicted from "end of text", an end of text is taught at each document's end, and the ids form a ring, the last being
+the first again.
+
+A file is written beside its place and renamed when complete. Opening checks sizes, never reads the ids; reading gives
+the memory of pages long read back to the system, so that a file of any size is used within bounded memory.
+
+In: ids.  Out: `TokenWriter`, `TokenFile`, `check_vocabulary`.  Used by: prepare.py, batches.py.  Read next: prepare.py.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+from array import array
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from pellucid.data.decoding import printable
+from pellucid.errors import DataError
+from pellucid.text import Tokenizer
+
+MAGIC = b"\x89PELTOK\n"  # as in PNG: the first byte is not text, and the line end shows a mangled copy
+VERSION = 1
+TOKENS_AT = 4096  # a page, so that the ids are aligned whatever their type
+LARGEST_UINT16_VOCABULARY = 1 << 16
+DOCUMENT_COLUMNS = 4
+TOUCHED_BYTES = 1 << 16  # Linux maps up to 16 pages around the one that is touched
+RELEASE_BYTES = 128 << 20  # after touching so much, give the pages back
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenHeader:
+    """What a token file says about itself; its fields are the keys of the JSON object."""
+
+    version: int
+    token_type: str
+    """uint16 or uint32."""
+    vocab_size: int
+    tokenizer: str
+    """The tokenizer's fingerprint."""
+    end_of_text_id: int
+    text: str
+    """The fingerprint of the text."""
+    num_tokens: int
+    largest_id: int
+    characters: int
+    distinct_characters: int
+    num_documents: int
+
+    @property
+    def token_bytes(self) -> int:
+        """Bytes of one id."""
+        return {"uint16": 2, "uint32": 4}[self.token_type]
+
+    @property
+    def documents_at(self) -> int:
+        """Where the table of documents begins: the next multiple of 8 after the ids."""
+        return -(-(TOKENS_AT + self.num_tokens * self.token_bytes) // 8) * 8
+
+    @property
+    def file_bytes(self) -> int:
+        """Size of the whole file."""
+        return self.documents_at + self.num_documents * DOCUMENT_COLUMNS * 8
+
+    def encode(self) -> bytes:
+        """Write the first 4096 bytes of the file."""
+        described = MAGIC + json.dumps(asdict(self)).encode("ascii") + b"\n"
+        return described.ljust(TOKENS_AT)
+
+
+def token_type_for(vocab_size: int) -> str:
+    """Choose the smallest type that holds every id.
+
+    Args:
+        vocab_size: Number of ids, 0 to vocab_size - 1.
+
+    Returns:
+        "uint16" or "uint32".
+
+    Example:
+        >>> token_type_for(65_536), token_type_for(65_537)
+        ('uint16', 'uint32')
+    """
+    return "uint16" if vocab_size <= LARGEST_UINT16_VOCABULARY else "uint32"
+
+
+class TokenWriter:
+    """Write a token file document by document; a context manager that leaves a whole file or none.
+
+    Args:
+        path: Where the file shall be.
+        tokenizer: Whose ids these are.
+        text: Fingerprint of the text.
+
+    Example:
+        >>> import tempfile
+        >>> from pellucid.text import character_tokenizer
+        >>> tokenizer = character_tokenizer(["banana"])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with TokenWriter(Path(folder, "x.tokens"), tokenizer, text="") as writer:
+        ...         writer.begin_document(tenth=0)
+        ...         writer.add(tokenizer.encode("banana"), characters=6)
+        ...     len(TokenFile.open(Path(folder, "x.tokens")))
+        8
+    """
+
+    def __init__(self, path: Path, tokenizer: Tokenizer, *, text: str) -> None:
+        self._path, self._partial = path, path.with_name(path.name + ".partial")
+        self._tokenizer, self._text = tokenizer, text
+        self._type = token_type_for(tokenizer.vocab_size)
+        self._end_of_text = np.array([tokenizer.end_of_text_id])
+        self._documents = array("q")
+        self._num_tokens = 0
+        self._largest = 0
+        self.distinct_characters = 0
+
+    def __enter__(self) -> TokenWriter:
+        self._file = self._partial.open("wb")
+        self._file.write(bytes(TOKENS_AT))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            with self._file:
+                if kind is None:
+                    self._finish()
+            if kind is None:
+                self._partial.replace(self._path)
+        finally:
+            self._partial.unlink(missing_ok=True)
+
+    def begin_document(self, *, tenth: int) -> None:
+        """Open a document of this tenth of the text: writes the end-of-text token that it begins with.
+
+        Args:
+            tenth: 0 to 9.
+        """
+        self._documents.extend((self._num_tokens, 0, 0, tenth))
+        self._append(self._end_of_text)
+
+    def add(self, ids: np.ndarray, *, characters: int, escaped: int = 0) -> None:
+        """Append ids to the open document.
+
+        Args:
+            ids: Integers below the vocabulary's size.
+            characters: How many characters of text they stand for, the escaped ones included.
+            escaped: How many of these characters the tokenizer cannot write and the ids leave out.
+
+        Raises:
+            DataError: if an id is outside the vocabulary.
+        """
+        self._documents[-3] += characters
+        self._documents[-2] += escaped
+        self._append(ids)
+
+    def _append(self, ids: np.ndarray) -> None:
+        if not len(ids):
+            return
+        smallest, largest = int(ids.min()), int(ids.max())
+        if smallest < 0 or largest >= self._tokenizer.vocab_size:
+            raise DataError(
+                f"ids from 0 to {self._tokenizer.vocab_size - 1:,}",
+                came=f"{smallest if smallest < 0 else largest:,}",
+                remedy="use the tokenizer that the file is written for",
+            )
+        self._largest = max(self._largest, largest)
+        self._file.write(ids.astype(np.dtype(self._type).newbyteorder("<")).tobytes())
+        self._num_tokens += len(ids)
+
+    def _finish(self) -> None:
+        self._append(self._end_of_text)
+        header = TokenHeader(
+            version=VERSION,
+            token_type=self._type,
+            vocab_size=self._tokenizer.vocab_size,
+            tokenizer=self._tokenizer.fingerprint,
+            end_of_text_id=self._tokenizer.end_of_text_id,
+            text=self._text,
+            num_tokens=self._num_tokens,
+            largest_id=self._largest,
+            characters=sum(self._documents[1::DOCUMENT_COLUMNS]),
+            distinct_characters=self.distinct_characters,
+            num_documents=len(self._documents) // DOCUMENT_COLUMNS,
+        )
+        self._file.write(bytes(header.documents_at - self._file.tell()))
+        self._file.write(np.array(self._documents, dtype="<i8").tobytes())
+        self._file.seek(0)
+        self._file.write(header.encode())
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+class TokenFile:
+    """An open token file. `len(file)` is its number of tokens; `read` gives ids.
+
+    Attributes:
+        header: What the file says about itself.
+        documents: Rows (first token, characters, escaped characters, tenth), one a document.
+    """
+
+    def __init__(self, path: Path, header: TokenHeader, mapped: mmap.mmap) -> None:
+        self.path, self.header, self._mapped = path, header, mapped
+        self._ids = np.frombuffer(
+            mapped,
+            dtype=np.dtype(header.token_type).newbyteorder("<"),
+            count=header.num_tokens,
+            offset=TOKENS_AT,
+        )
+        self.documents = np.frombuffer(mapped, dtype="<i8", offset=header.documents_at).reshape(-1, DOCUMENT_COLUMNS)
+        self._bytes_touched = 0
+
+    @classmethod
+    def open(cls, path: Path, *, tokenizer: Tokenizer | None = None, token_type: str | None = None) -> TokenFile:
+        """Open a file and check that it is whole, and what the caller takes it for.
+
+        Args:
+            path: The file.
+            tokenizer: If given, the file must have been written with this very one.
+            token_type: If given, "uint16" or "uint32", the type the file must have.
+
+        Returns:
+            The open file.
+
+        Raises:
+            DataError: if the file is missing, of another kind, version, type or tokenizer, or cut short.
+        """
+        name = printable(str(path))
+        try:
+            with open(path, "rb") as file:
+                header = _header(file.read(TOKENS_AT), name)
+                size = os.fstat(file.fileno()).st_size
+                if size != header.file_bytes:
+                    raise DataError(
+                        f"{header.file_bytes:,} bytes in {name}", came=f"{size:,}", remedy="prepare the text again"
+                    )
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except OSError as error:
+            raise DataError(
+                f"a token file at {name}", came=f"“{error.strerror}”", remedy="prepare the text again"
+            ) from error
+        if token_type is not None and token_type != header.token_type:
+            raise DataError(
+                f"ids of type {token_type} in {name}", came=header.token_type, remedy=f"read it as {header.token_type}"
+            )
+        if tokenizer is not None and tokenizer.fingerprint != header.tokenizer:
+            raise DataError(
+                f"ids of the tokenizer at hand (vocabulary {tokenizer.vocab_size:,}, {tokenizer.fingerprint[:12]})",
+                came=f"ids of another in {name} (vocabulary {header.vocab_size:,}, {header.tokenizer[:12]})",
+                remedy="prepare the text again with this tokenizer, or use the other",
+            )
+        if hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_RANDOM)  # rows are read in random order: reading ahead is waste
+        return cls(Path(path), header, mapped)
+
+    def __len__(self) -> int:
+        return self.header.num_tokens
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Read ids start … stop - 1.
+
+        A page that was touched counts as this process's memory until it is given back, so what was touched is counted
+        and given back now and then. It stays in the system's cache.
+
+        Args:
+            start: First token.
+            stop: The one after the last.
+
+        Returns:
+            A copy, in the file's type.
+
+        Raises:
+            DataError: if the range is not within the file.
+        """
+        if not 0 <= start <= stop <= len(self):
+            raise DataError(
+                f"tokens 0 to {len(self):,} of {printable(str(self.path))}",
+                came=f"{start:,} to {stop:,}",
+                remedy="ask for tokens that are there",
+            )
+        ids = self._ids[start:stop].copy()
+        self._bytes_touched += max(TOUCHED_BYTES, ids.nbytes)
+        if self._bytes_touched > RELEASE_BYTES and hasattr(self._mapped, "madvise"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+            self._bytes_touched = 0
+        return ids
+
+
+def check_vocabulary(tokens: TokenFile, vocab_size: int) -> None:
+    """Refuse, before the first step, ids that a model has no row for.
+
+    Args:
+        tokens: The data.
+        vocab_size: The model's.
+
+    Raises:
+        DataError: if the largest id in the file is outside the model's vocabulary.
+    """
+    if tokens.header.largest_id >= vocab_size:
+        raise DataError(
+            f"ids below the model's vocabulary of {vocab_size:,} in {printable(str(tokens.path))}",
+            came=f"data prepared with a vocabulary of {tokens.header.vocab_size:,}, its largest id"
+            f" {tokens.header.largest_id:,}",
+            remedy=f"give the model vocab_size={tokens.header.vocab_size}, or prepare the text with its own tokenizer",
+        )
+
+
+def _header(page: bytes, name: str) -> TokenHeader:
+    """Read a header, believing nothing."""
+    remedy = "prepare the text again"
+    if not page.startswith(MAGIC):
+        raise DataError(f"a token file at {name}", came="another kind of file", remedy=remedy)
+    try:
+        described = json.loads(page[len(MAGIC) :])
+    except ValueError as error:
+        raise DataError(f"a header in {name}", came="one that cannot be read", remedy=remedy) from error
+    if not isinstance(described, dict) or described.get("version") != VERSION:
+        version = described.get("version") if isinstance(described, dict) else None
+        raise DataError(
+            f"a token file of version {VERSION} at {name}",
+            came=f"version {version!r}",
+            remedy="prepare the text again with this pellucid",
+        )
+    wanted = {field.name: str if field.type == "str" else int for field in fields(TokenHeader)}
+    sound = (
+        wanted.keys() <= described.keys()  # a later pellucid may say more
+        and all(type(described[key]) is kind for key, kind in wanted.items())
+        and all(described[key] >= 0 for key, kind in wanted.items() if kind is int)
+        and described["token_type"] == token_type_for(described["vocab_size"])
+        and described["largest_id"] < described["vocab_size"]
+    )
+    if not sound:
+        raise DataError(f"a sound header in {name}", came="one that contradicts itself", remedy=remedy)
+    return TokenHeader(**{key: described[key] for key in wanted})

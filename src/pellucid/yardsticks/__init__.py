@@ -1,0 +1,16 @@
+"""Yardsticks: what a loss has to be compared with before it means anything.
+
+    score → chance → ngram → xz → measure → copied      (reading order)
+
+In: both sides of the split.  Out: bits per character by passage.  Used by: train, the report, the command line.
+Read next: score.py.
+"""
+
+from pellucid.yardsticks.chance import chance
+from pellucid.yardsticks.copied import Copied, longest_copied
+from pellucid.yardsticks.measure import Yardsticks, measure_yardsticks
+from pellucid.yardsticks.ngram import witten_bell
+from pellucid.yardsticks.score import Score
+from pellucid.yardsticks.xz import xz
+
+__all__ = ["Copied", "Score", "Yardsticks", "chance", "longest_copied", "measure_yardsticks", "witten_bell", "xz"]
