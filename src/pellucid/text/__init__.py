@@ -1,0 +1,33 @@
+"""Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
+
+Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
+byte_pairs_by_hand · cutting.
+
+In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
+"""
+
+from pellucid.text.byte_pairs import BytePairProgress, byte_pair_tokenizer, train_byte_pairs
+from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_hand
+from pellucid.text.characters import character_tokenizer
+from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
+from pellucid.text.definition import END_OF_TEXT
+from pellucid.text.splitting import GPT2_SPLIT
+from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
+
+__all__ = [
+    "END_OF_TEXT",
+    "GPT2_SPLIT",
+    "BytePairProgress",
+    "HandTokenizer",
+    "TextTokenizer",
+    "TokenSpan",
+    "Tokenizer",
+    "byte_pair_tokenizer",
+    "character_tokenizer",
+    "load_tokenizer",
+    "spans",
+    "spans_of_ids",
+    "train_byte_pairs",
+    "train_byte_pairs_by_hand",
+    "visible",
+]
