@@ -1,0 +1,26 @@
+"""The run folder: what training leaves behind, written so that a kill or a power cut loses nothing that was saved.
+
+Read the files in this order: durable, state_tree, tensor_file, model_files, checkpoints, metrics, run_folder.
+
+In: facts, events, tensors.  Out: files, and back.  Used by: train, load, convert, the command line.
+Read next: durable.py.
+"""
+
+from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo
+from pellucid.checkpoint.model_files import empty_model, read_config, read_model, write_model
+from pellucid.checkpoint.run_folder import RunFolder
+from pellucid.checkpoint.tensor_file import load_weights, plain_names, read_tensors, write_tensors
+
+__all__ = [
+    "Checkpoint",
+    "CheckpointInfo",
+    "RunFolder",
+    "empty_model",
+    "load_weights",
+    "plain_names",
+    "read_config",
+    "read_model",
+    "read_tensors",
+    "write_model",
+    "write_tensors",
+]

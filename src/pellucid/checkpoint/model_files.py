@@ -1,0 +1,114 @@
+"""The two files that are a model: config.json says what it is, model.safetensors holds its weights.
+
+    config.json   {"format": "pellucid", "version": 1, "model": {every field of ModelConfig}}
+
+In: weights and a `ModelConfig`.  Out: files, and back a `TransformerLM`.  Used by: run_folder, load, train.
+Read next: checkpoints.py.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import torch
+from torch import Tensor
+
+from pellucid.checkpoint.durable import write_durably
+from pellucid.checkpoint.tensor_file import load_weights, plain_names, read_tensors, without_copies, write_tensors
+from pellucid.errors import ModelFileError
+from pellucid.model_config import ModelConfig
+from pellucid.nn import TransformerLM
+
+FORMAT, VERSION = "pellucid", 1
+WEIGHTS, CONFIG = "model.safetensors", "config.json"
+
+
+def write_model(folder: Path, model_tensors: Mapping[str, Tensor], config: ModelConfig, **facts: str) -> None:
+    """Write both files into `folder`, each all or nothing; a tied weight is stored once.
+
+    Args:
+        folder: Where.
+        model_tensors: A model's `state_dict()`.
+        config: What the model is.
+        facts: Short texts for the header of the weights, such as the step they are of.
+
+    Raises:
+        ModelFileError: if config ties the head to the embedding and the two differ.
+    """
+    tensors = without_copies(plain_names(model_tensors))
+    head = tensors.pop("lm_head.weight", None) if config.tie_embeddings else None
+    if head is not None and not torch.equal(head, tensors["token_embedding.weight"]):
+        raise ModelFileError(
+            "a head equal to the embedding it is tied to",
+            came="two different tensors",
+            remedy="save this model with tie_embeddings=False",
+        )
+    described = {"format": FORMAT, "version": VERSION, "model": msgspec.to_builtins(config)}
+    write_durably(folder / CONFIG, json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
+    write_tensors(folder / WEIGHTS, tensors, facts)
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """What the model in `folder` is.
+
+    Raises:
+        ModelFileError: if config.json is missing, of another format or version, or does not describe a model.
+    """
+    path = folder / CONFIG
+    remedy = "use the config.json that was written with the weights"
+    try:
+        described = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError as error:
+        raise ModelFileError("a config.json beside the weights", came=f"none in '{folder}'", remedy=remedy) from error
+    except (OSError, msgspec.DecodeError) as error:
+        raise ModelFileError("JSON in config.json", came=f"'{path}': {error}", remedy=remedy) from error
+    if not isinstance(described, dict) or described.get("format") != FORMAT:
+        raise ModelFileError("a model of pellucid's own format", came=f"another in '{path}'", remedy=remedy)
+    if described.get("version") != VERSION:
+        raise ModelFileError(
+            f"version {VERSION} of the model format",
+            came=f"version {described.get('version')} in '{path}'",
+            remedy="use the release of pellucid that wrote it, or a newer one",
+        )
+    fields = described.get("model")
+    try:
+        config = msgspec.convert(fields, ModelConfig)
+    except msgspec.ValidationError as error:
+        raise ModelFileError("fields of a model", came=f"'{path}': {error}", remedy=remedy) from error
+    unknown = fields.keys() - {field.name for field in dataclasses.fields(ModelConfig)}
+    if unknown:
+        raise ModelFileError("only known fields", came=f"{sorted(unknown)} in '{path}'", remedy=remedy)
+    return config
+
+
+def read_model(folder: Path) -> TransformerLM:
+    """The model in `folder`, on the CPU, in evaluation mode, in the number type its weights are stored in.
+
+    Raises:
+        ModelFileError: if either file is missing or the two do not fit each other.
+    """
+    config = read_config(folder)
+    path = folder / WEIGHTS
+    if not path.exists():
+        raise ModelFileError(f"{WEIGHTS} beside {CONFIG}", came=f"none in '{folder}'", remedy="train or copy it first")
+    tensors = read_tensors(path)
+    model = empty_model(config)
+    widest = torch.uint8
+    for tensor in tensors.values():
+        widest = torch.promote_types(widest, tensor.dtype)
+    if widest.is_floating_point:
+        model.to(widest)
+    load_weights(model, tensors, f"'{path}'")
+    return model.eval()
+
+
+def empty_model(config: ModelConfig) -> TransformerLM:
+    """A model whose weights hold nothing yet: quick to make, and no random stream is touched."""
+    with torch.device("meta"):
+        model = TransformerLM(config)
+    model.to_empty(device="cpu")
+    if config.tie_embeddings:
+        model.lm_head.weight = model.token_embedding.weight  # allocating made two of them
+    return model

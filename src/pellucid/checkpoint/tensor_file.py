@@ -1,0 +1,124 @@
+"""Tensors in a safetensors file: numbers and names, and nothing that could run.
+
+In: named tensors.  Out: a file, and back; a model filled from it.  Used by: model_files, checkpoints, train.
+Read next: model_files.py.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from pellucid.checkpoint.durable import replacing
+from pellucid.errors import ModelFileError
+
+WRAPPER_PREFIX = re.compile(r"(^|(?<=\.))(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
+"""What torch.compile, DDP, FSDP and activation checkpointing put into the names of a wrapped model's parameters."""
+
+
+def plain_names(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same tensors under the names that the unwrapped model gives them.
+
+    Example:
+        >>> list(plain_names({"_orig_mod.module.lm_head.weight": torch.zeros(1)}))
+        ['lm_head.weight']
+    """
+    return {WRAPPER_PREFIX.sub("", name): tensor for name, tensor in tensors.items()}
+
+
+def without_copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same without names whose tensor is, to the last number of the same memory, that of an earlier name.
+
+    Example:
+        >>> weight = torch.zeros(2, 2)
+        >>> list(without_copies({"token_embedding.weight": weight, "lm_head.weight": weight}))
+        ['token_embedding.weight']
+    """
+    seen, kept = set(), {}
+    for name, tensor in tensors.items():
+        place = (tensor.device, tensor.data_ptr(), tensor.dtype, tensor.shape, tensor.stride())
+        if tensor.numel() == 0 or tensor.device.type == "meta" or place not in seen:
+            kept[name] = tensor
+        seen.add(place)
+    return kept
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: dict[str, str] | None = None) -> None:
+    """Write tensors to a safetensors file, all or nothing; `facts` are short texts that go into its header."""
+    storages, independent = set(), {}
+    for name, tensor in tensors.items():
+        tensor = tensor.detach().cpu().contiguous()
+        storage = tensor.untyped_storage()
+        # The library refuses tensors that share memory, and would write the whole memory of a view.
+        if storage.data_ptr() in storages or storage.nbytes() != tensor.numel() * tensor.element_size():
+            tensor = tensor.clone()
+        storages.add(tensor.untyped_storage().data_ptr())
+        independent[name] = tensor
+    with replacing(path) as temporary:
+        try:
+            save_file(independent, temporary, {"format": "pt", **(facts or {})})
+        except SafetensorError as error:  # the library wraps what the disk says in a text of its own
+            raise OSError(_error_number(str(error)), str(error), str(path)) from error
+
+
+def _error_number(message: str) -> int:
+    found = re.search(r"os error (\d+)", message)
+    return int(found[1]) if found else 0
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file, on the CPU.
+
+    Raises:
+        ModelFileError: if the file is missing, cut short, or of another kind (a pickle is never opened).
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - the file is no dictionary
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(
+            "a whole safetensors file",
+            came=f"'{path}', which cannot be read as one ({error})",
+            remedy="copy it again from where it came, or take another checkpoint",
+        ) from error
+
+
+@torch.no_grad()
+def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | Path = "the file") -> None:
+    """Put tensors into a model by name; every one must fit, and none may be missing.
+
+    A tied head is stored once. Where a file holds both of a tied pair, they must be equal: taking either would
+    silently change the model.
+
+    Args:
+        model: Is written to; its parameters keep their identity, device and number type.
+        tensors: By the model's own names; prefixes of wrappers are ignored.
+        source: Where they came from, for the message.
+
+    Raises:
+        ModelFileError: naming what is missing, left over or of another shape.
+    """
+    tensors = plain_names(tensors)
+    targets = plain_names(model.state_dict(keep_vars=True))
+    owners = {id(tensor): name for name, tensor in reversed(targets.items())}  # of a tied pair: its first name
+    owned = {name: owners[id(tensor)] for name, tensor in targets.items()}
+    problems = [f"{name} is missing" for name in targets if not {name, owned[name]} & tensors.keys()]
+    problems += [f"{name} is unknown" for name in tensors if name not in targets]
+    for name in tensors.keys() & targets.keys():
+        if tensors[name].shape != targets[name].shape:
+            problems.append(f"{name} has shape {tuple(tensors[name].shape)}, not {tuple(targets[name].shape)}")
+        elif owned[name] in tensors and not torch.equal(tensors[name], tensors[owned[name]]):
+            problems.append(f"{name} and {owned[name]} are tied in the model and differ in the file")
+    if problems:
+        more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
+        raise ModelFileError(
+            f"the weights of this model in {source}",
+            came="; ".join(sorted(problems)[:4]) + more,
+            remedy="use the config and the weights of one and the same model",
+        )
+    for name, tensor in tensors.items():
+        targets[name].copy_(tensor)
