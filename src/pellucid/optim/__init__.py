@@ -1,9 +1,10 @@
 """How weights are moved: Muon for matrices, AdamW for the rest, on a schedule, with bounded gradients.
 
-In: gradients.  Out: updated weights.  Used by: train, cs336.  Read in this order: muon, schedule, groups,
-model_optimizer, clipping.
+In: gradients.  Out: updated weights.  Used by: train, cs336.  Read in this order: adamw, muon, schedule,
+groups, model_optimizer, clipping.
 """
 
+from pellucid.optim.adamw import AdamW
 from pellucid.optim.clipping import clip_gradients, global_norm
 from pellucid.optim.groups import ParameterGroup, fused_slices, parameter_groups
 from pellucid.optim.model_optimizer import ModelOptimizer, build_optimizer
@@ -11,6 +12,7 @@ from pellucid.optim.muon import Muon, orthogonalise, update_factor
 from pellucid.optim.schedule import constant, cosine, learning_rate_fraction, trapezoid
 
 __all__ = [
+    "AdamW",
     "ModelOptimizer",
     "Muon",
     "ParameterGroup",
