@@ -7,7 +7,7 @@ from tests.house.source_tree import ROOT, calls, permitted, report, sources
 UNSAFE_MODULES = ("pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib")
 TEXT_METHODS = {"read_text": 0, "write_text": 1}  # {method: place of encoding among its positional arguments}
 BYTES_OPENERS = ("os", "gzip", "lzma", "bz2", "zipfile", "tarfile", "mmap", "webbrowser", "safetensors")
-EVERYWHERE = [source for top in ("src", "tests", "benchmarks", "examples") for source in sources(ROOT / top)]
+FOR_USERS = [source for top in ("src", "benchmarks", "examples") for source in sources(ROOT / top)]
 
 
 def _keyword(call: ast.Call, name: str) -> ast.expr | None:
@@ -55,7 +55,7 @@ def _opens_text_in_an_unsaid_encoding(call: ast.Call, name: str) -> bool:
 def test_text_is_opened_with_its_encoding():
     wrong = [
         f"{source.at(call)}: {name}"
-        for source in EVERYWHERE
+        for source in FOR_USERS
         for call, name in calls(source.tree)
         if _opens_text_in_an_unsaid_encoding(call, name)
     ]
