@@ -11,6 +11,7 @@ In: vectors.  Out: vectors.  Used by: transformer.  Read next: transformer.py.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -81,25 +82,27 @@ class TransformerBlock(nn.Module):
 
     def forward(
         self,
-        x: Float[Tensor, "batch query d_model"],
+        x: Float[Tensor, "*batch query d_model"],
         *,
-        positions: Int[Tensor, "#batch query"] | None = None,
-        mask: Bool[Tensor, "#batch query key"] | None = None,
+        positions: Int[Tensor, "*#batch query"] | None = None,
+        mask: Bool[Tensor, "*#batch query key"] | None = None,
         cache: LayerCache | None = None,
-    ) -> Float[Tensor, "batch query d_model"]:
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Add what attention reads, then what the feed-forward part makes of it. Arguments: as the attention's."""
-        attend = lambda y: self.attention(y, positions=positions, mask=mask, cache=cache)  # noqa: E731
+        attend = partial(self.attention, positions=positions, mask=mask, cache=cache)
         x = self._add(x, attend, self.attention_norm, self.attention_output_norm)
         return self._add(x, self.feed_forward, self.feed_forward_norm, self.feed_forward_output_norm)
 
     def _add(self, x: Tensor, part: Callable, norm: Callable | None, output_norm: Callable | None) -> Tensor:
-        drop = lambda y: functional.dropout(y, self.dropout, self.training)  # noqa: E731
         match self.placement:
             case "pre":
-                return x + drop(part(norm(x)))
+                return x + self._drop(part(norm(x)))
             case "post":
-                return norm(x + drop(part(x)))
+                return norm(x + self._drop(part(x)))
             case "output":
-                return x + output_norm(drop(part(x)))
+                return x + output_norm(self._drop(part(x)))
             case "sandwich":
-                return x + output_norm(drop(part(norm(x))))
+                return x + output_norm(self._drop(part(norm(x))))
+
+    def _drop(self, x: Tensor) -> Tensor:
+        return functional.dropout(x, self.dropout, self.training)

@@ -7,11 +7,9 @@ import math
 from typing import Literal, get_args
 
 import torch
-from torch import nn
 
 from pellucid.errors import ConfigError
-from pellucid.nn.embedding import Embedding
-from pellucid.nn.linear import Linear, linear_std, truncated_normal_
+from pellucid.nn.linear import linear_std, truncated_normal_
 from pellucid.nn.norms import LayerNorm, RMSNorm
 from pellucid.nn.transformer import TransformerLM
 
@@ -52,44 +50,35 @@ def initialize(model: TransformerLM, scheme: Scheme = "course", seed: int | None
     with torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
-        for module in model.modules():
-            _fill(module, model, scheme)
+        _fill(model, scheme)
     return model
 
 
-def _fill(module: nn.Module, model: TransformerLM, scheme: Scheme) -> None:
-    if isinstance(module, (RMSNorm, LayerNorm)):
-        module.weight.fill_(1.0 - getattr(module, "offset", 0.0))
-    if getattr(module, "bias", None) is not None:
-        module.bias.zero_()
-    if isinstance(module, Embedding):
-        truncated_normal_(module.weight, _embedding_std(module, model, scheme))
-    if not isinstance(module, Linear) or module.weight is model.token_embedding.weight:
-        return
-    ends_a_part = module is model.lm_head or any(
-        module in (block.attention.output, block.feed_forward.down) for block in model.blocks
-    )
-    fused = {block.attention.query_key_value: block.attention.slices for block in model.blocks}
-    for part in module.weight.split(fused.get(module, (module.weight.shape[0],))):
-        truncated_normal_(part, _linear_std(part, scheme)) if part.numel() else None
-    if ends_a_part and scheme == "zero-output":
-        module.weight.zero_()
-    if ends_a_part and scheme == "gpt2" and module is not model.lm_head:
-        module.weight.div_(math.sqrt(2 * model.config.num_layers))
+def _fill(model: TransformerLM, scheme: Scheme) -> None:
+    tied, small = model.config.tie_embeddings, 0.02  # GPT-2's released code
+    for module in model.modules():
+        if isinstance(module, (RMSNorm, LayerNorm)):
+            module.weight.fill_(1.0 - getattr(module, "offset", 0.0))
+        if getattr(module, "bias", None) is not None:
+            module.bias.zero_()
 
+    wide = scheme == "course" or (scheme == "zero-output" and not tied)
+    truncated_normal_(model.token_embedding.weight, 1.0 if wide else small)
+    if model.position_embedding is not None:
+        truncated_normal_(model.position_embedding.weight, 1.0 if scheme == "course" else small)
 
-def _embedding_std(module: Embedding, model: TransformerLM, scheme: Scheme) -> float:
-    small = 0.02  # GPT-2's released code
-    is_token = module is model.token_embedding
-    match scheme:
-        case "course":
-            return 1.0
-        case "gpt2":
-            return small
-        case "zero-output":
-            return 1.0 if is_token and not model.config.tie_embeddings else small
-
-
-def _linear_std(weight: torch.Tensor, scheme: Scheme) -> float:
-    d_out, d_in = weight.shape
-    return {"course": linear_std(d_in, d_out), "gpt2": 0.02, "zero-output": 1 / math.sqrt(d_in)}[scheme]
+    inner, outer = [], [] if tied else [model.lm_head.weight]
+    for block in model.blocks:
+        attention, feed_forward = block.attention, block.feed_forward
+        inner += [*attention.query_key_value.weight.split(attention.slices), feed_forward.up.weight]
+        inner += [feed_forward.gate.weight] if model.config.is_gated else []
+        outer += [attention.output.weight, feed_forward.down.weight]
+    for weight in inner + outer:
+        d_out, d_in = weight.shape
+        std = {"course": linear_std(d_in, d_out), "gpt2": small, "zero-output": 1 / math.sqrt(d_in)}[scheme]
+        truncated_normal_(weight, std)
+    for weight in outer:
+        if scheme == "zero-output":
+            weight.zero_()
+        elif scheme == "gpt2" and weight is not model.lm_head.weight:
+            weight.div_(math.sqrt(2 * model.config.num_layers))

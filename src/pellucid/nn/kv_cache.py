@@ -15,11 +15,12 @@ Read next: multi_head.py.
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from pellucid.errors import ShapeError
 from pellucid.model_config import ModelConfig
+from pellucid.nn.linear import Device, DType
 
 
 class LayerCache:
@@ -37,10 +38,11 @@ class LayerCache:
             if len(set(self.lengths)) == 1:
                 stored[:, :, self.lengths[0] : self.lengths[0] + num_new] = new
             else:
-                for row, start in enumerate(self.lengths):
-                    stored[row, :, start : start + num_new] = new[row]
+                places = next_places(self.lengths, num_new, stored.device)
+                rows = torch.arange(len(places), device=stored.device)[:, None]
+                stored.transpose(1, 2)[rows, places] = new.transpose(1, 2).to(stored.dtype)
         end = max(self.lengths) + num_new
-        return self.keys[:, :, :end], self.values[:, :, :end]
+        return self.keys[:, :, :end].to(key.dtype), self.values[:, :, :end].to(value.dtype)
 
 
 class KVCache:
@@ -51,7 +53,7 @@ class KVCache:
         batch_size: Sequences.
         capacity: Positions there is room for.
         device: Where it lives.
-        dtype: Its number type; the model's activations'.
+        dtype: Its number type; the model's activations', or they are converted at every step.
     """
 
     def __init__(
@@ -59,14 +61,17 @@ class KVCache:
         config: ModelConfig,
         batch_size: int,
         capacity: int,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        device: Device = None,
+        dtype: DType = None,
     ) -> None:
-        shape = (batch_size, config.num_kv_heads, capacity, config.d_head)
-        zeros = lambda: torch.zeros(shape, device=device, dtype=dtype)  # noqa: E731 - zeros: 0 * NaN would be NaN
         self.capacity = capacity
         self.lengths = [0] * batch_size
-        self.layers = [LayerCache(zeros(), zeros(), self.lengths) for _ in range(config.num_layers)]
+        # Zeros: what is never attended has weight 0, and 0 times what an empty tensor may hold can be NaN.
+        shape, kind = (batch_size, config.num_kv_heads, capacity, config.d_head), {"device": device, "dtype": dtype}
+        self.layers = [
+            LayerCache(torch.zeros(shape, **kind), torch.zeros(shape, **kind), self.lengths)
+            for _ in range(config.num_layers)
+        ]
 
     def check_room(self, batch_size: int, num_new: int) -> None:
         """Refuse a batch that does not fit, before any layer writes.
@@ -75,15 +80,12 @@ class KVCache:
             ShapeError: naming both numbers.
         """
         if batch_size != len(self.lengths):
-            raise ShapeError(
-                f"{len(self.lengths)} rows, as the cache has",
-                came=f"{batch_size}",
-                remedy="make a cache for this batch size",
-            )
+            rows = f"{len(self.lengths)} rows, as the cache has"
+            raise ShapeError(rows, came=str(batch_size), remedy="make a cache for this batch size")
         if max(self.lengths) + num_new > self.capacity:
             raise ShapeError(
-                f"at most {self.capacity - max(self.lengths)} more positions (capacity {self.capacity})",
-                came=f"{num_new} after {max(self.lengths)}",
+                f"room for them in the cache (capacity {self.capacity})",
+                came=f"{num_new} more positions after {max(self.lengths)}",
                 remedy="make a cache with more capacity, or read a shorter window anew",
             )
 
@@ -95,3 +97,14 @@ class KVCache:
     def reset(self) -> None:
         """Forget everything; the memory stays."""
         self.lengths[:] = [0] * len(self.lengths)
+
+
+def next_places(lengths: list[int], num_new: int, device: torch.device) -> Int[Tensor, "batch query"]:
+    """Places lengths[b], lengths[b] + 1, ... of each row b.
+
+    Example:
+        >>> next_places([0, 7], 3, torch.device("cpu"))
+        tensor([[0, 1, 2],
+                [7, 8, 9]])
+    """
+    return torch.tensor(lengths, device=device)[:, None] + torch.arange(num_new, device=device)

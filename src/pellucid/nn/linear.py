@@ -10,6 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+Device = torch.device | str | None
+DType = torch.dtype | None
+
 
 def truncated_normal_(weight: Tensor, std: float) -> Tensor:
     """Fill `weight` in place with N(0, std^2), redrawn beyond 3 standard deviations.
@@ -24,7 +27,7 @@ def truncated_normal_(weight: Tensor, std: float) -> Tensor:
 def linear_std(d_in: int, d_out: int) -> float:
     """Standard deviation of a fresh linear weight: sqrt(2 / (d_in + d_out)).
 
-    Source: Glorot and Bengio 2010, equation 12 gives the variance; Stanford CS336 assignment 1, section 3.3, truncates it.
+    Source: the variance is Glorot and Bengio 2010, equation 12; truncated in Stanford CS336 assignment 1, section 3.3.
     """
     return math.sqrt(2 / (d_in + d_out))
 
@@ -49,14 +52,7 @@ class Linear(nn.Module):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(
-        self,
-        d_in: int,
-        d_out: int,
-        bias: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
+    def __init__(self, d_in: int, d_out: int, bias: bool = False, device: Device = None, dtype: DType = None) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(d_out, d_in, device=device, dtype=dtype))
         truncated_normal_(self.weight.data, linear_std(d_in, d_out))

@@ -43,7 +43,7 @@ class CausalMultiHeadAttention(nn.Module):
         layer: Its number, from 0 at the input; `config.layer_pattern` may make it local.
         rotary: The turning of queries and keys, shared between layers. Default: made here if config asks for rope.
 
-    Source: Vaswani et al. 2017, section 3.2.2; grouped queries from Ainslie et al. 2023; q/k norm from Henry et al. 2020.
+    Source: Vaswani et al. 2017, section 3.2.2; grouped queries: Ainslie et al. 2023; q/k norm: Henry et al. 2020.
 
     Example:
         >>> attention = CausalMultiHeadAttention(ModelConfig(d_model=64, num_heads=4, num_kv_heads=2))
@@ -66,26 +66,29 @@ class CausalMultiHeadAttention(nn.Module):
             truncated_normal_(part, linear_std(config.d_model, part.shape[0]))
         self.output = Linear(d_query, config.d_model, config.attention_output_bias)
 
-        self.norms_whole_projection = config.qk_norm == "projection"
-        widths = {"none": None, "head": (config.d_head, config.d_head), "projection": (d_query, d_key)}[config.qk_norm]
-        norm = lambda width: RMSNorm(width, config.norm_epsilon, config.norm_offset)  # noqa: E731
-        self.query_norm, self.key_norm = (norm(width) for width in widths) if widths else (None, None)
+        self.qk_norm, self.query_norm, self.key_norm = config.qk_norm, None, None
+        if config.qk_norm != "none":
+            widths = (d_query, d_key) if config.qk_norm == "projection" else (config.d_head, config.d_head)
+            self.query_norm, self.key_norm = (RMSNorm(d, config.norm_epsilon, config.norm_offset) for d in widths)
 
     def forward(
         self,
-        x: Float[Tensor, "batch query d_model"],
+        x: Float[Tensor, "*batch query d_model"],
         *,
-        positions: Int[Tensor, "#batch query"] | None = None,
-        mask: Bool[Tensor, "#batch query key"] | None = None,
+        positions: Int[Tensor, "*#batch query"] | None = None,
+        mask: Bool[Tensor, "*#batch query key"] | None = None,
         cache: LayerCache | None = None,
-    ) -> Float[Tensor, "batch query d_model"]:
+    ) -> Float[Tensor, "*batch query d_model"]:
         """Attend.
 
         Args:
             x: One vector per position.
             positions: Absolute positions for rope. Default: 0, 1, 2, ...
             mask: True = may attend, the causal rule included. Default: causal, within the window.
-            cache: Keys and values of earlier positions; with it a mask must be given.
+            cache: Keys and values of earlier positions. With it go a mask, positions, and one batch axis.
+
+        Raises:
+            ShapeError: if a cache comes without a mask or positions, which it cannot know.
         """
         query, key, value = self.project(x, positions)
         if cache is not None:
@@ -94,37 +97,38 @@ class CausalMultiHeadAttention(nn.Module):
                     "a mask and positions beside a cache", came="none", remedy="let TransformerLM make them"
                 )
             key, value = cache.write(key, value)
-        return self.output(self._attend(query, key, value, mask).transpose(1, 2).flatten(2))
+        attended = self._attend(query, self.share_keys(key), self.share_keys(value), mask)
+        return self.output(attended.transpose(-3, -2).flatten(-2))
 
     def project(
-        self, x: Float[Tensor, "batch query d_model"], positions: Int[Tensor, "#batch query"] | None = None
+        self, x: Float[Tensor, "*batch query d_model"], positions: Int[Tensor, "*#batch query"] | None = None
     ) -> tuple[
-        Float[Tensor, "batch head query d_head"],
-        Float[Tensor, "batch kv_head query d_head"],
-        Float[Tensor, "batch kv_head query d_head"],
+        Float[Tensor, "*batch head query d_head"],
+        Float[Tensor, "*batch kv_head query d_head"],
+        Float[Tensor, "*batch kv_head query d_head"],
     ]:
         """Queries, keys and values by head: normed and turned, ready to be compared."""
         query, key, value = self.query_key_value(x).split(self.slices, dim=-1)
-        if self.norms_whole_projection:
+        if self.qk_norm == "projection":
             query, key = self.query_norm(query), self.key_norm(key)
-        query, key, value = (part.unflatten(-1, (-1, self.d_head)).transpose(1, 2) for part in (query, key, value))
-        if self.query_norm is not None and not self.norms_whole_projection:
+        query, key, value = (part.unflatten(-1, (-1, self.d_head)).transpose(-3, -2) for part in (query, key, value))
+        if self.qk_norm == "head":
             query, key = self.query_norm(query), self.key_norm(key)
         if self.rotary is not None:
-            by_head = None if positions is None else positions[:, None]
+            by_head = None if positions is None else positions.unsqueeze(-2)
             query, key = self.rotary(query, by_head), self.rotary(key, by_head)
         return query, key, value
 
-    def share_keys(self, x: Float[Tensor, "batch kv_head key d_head"]) -> Float[Tensor, "batch head key d_head"]:
+    def share_keys(self, x: Float[Tensor, "*batch kv_head key d_head"]) -> Float[Tensor, "*batch head key d_head"]:
         """Each key or value head once for every query head that reads it."""
         group = self.num_heads // self.num_kv_heads
-        return x if group == 1 else x.repeat_interleave(group, dim=1)
+        return x if group == 1 else x.repeat_interleave(group, dim=-3)
 
     def _attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        key, value = self.share_keys(key), self.share_keys(value)
-        dropout = self.dropout if self.training else 0.0
-        if mask is None and (self.window is not None or not self.fused):
-            mask = causal_mask(torch.arange(query.shape[2], device=query.device), key.shape[2], self.window)[None]
-        by_head = None if mask is None else mask[:, None]
+        how = {"scale": self.scale, "dropout": self.dropout if self.training else 0.0}
+        if mask is None and self.window is None and self.fused:
+            return fused_attention(query, key, value, causal=True, **how)
+        if mask is None:
+            mask = causal_mask(torch.arange(query.shape[-2], device=query.device), key.shape[-2], self.window)
         attend = fused_attention if self.fused else scaled_dot_product_attention
-        return attend(query, key, value, by_head, scale=self.scale, dropout=dropout)
+        return attend(query, key, value, mask.unsqueeze(-3), **how)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from pellucid.errors import ShapeError
 from pellucid.model_config import RopeScaling
-from pellucid.nn.positions import check_reach
+from pellucid.nn.embedding import look_up
 from pellucid.nn.softmax import widen
 
 
@@ -82,29 +82,28 @@ class RotaryPositions(nn.Module):
         if d_head % 2:
             raise ShapeError("an even d_head, to be turned in pairs", came=str(d_head), remedy="choose an even one")
         if not isinstance(context_length, int) or context_length < 1:
+            expected = "a context_length, the number of positions that rope has tables for"
             raise ShapeError(
-                "rope to be given context_length, the number of positions in its tables",
-                came=repr(context_length),
-                remedy="pass the longest sequence the model shall see",
+                expected, came=repr(context_length), remedy="give the longest sequence the model shall see"
             )
         self.d_head, self.context_length, self.theta, self.scaling = d_head, context_length, theta, scaling
-        self.register_buffer("cosine", torch.empty(context_length, d_head), persistent=False)
-        self.register_buffer("signed_sine", torch.empty(context_length, d_head), persistent=False)
-        self._fill()
+        cosine, signed_sine = self._tables()
+        self.register_buffer("cosine", cosine, persistent=False)
+        self.register_buffer("signed_sine", signed_sine, persistent=False)
 
-    def _fill(self) -> None:
-        device = self.cosine.device
-        if device.type == "meta":
-            return
+    def _tables(self) -> tuple[Float[Tensor, "position d_head"], Float[Tensor, "position d_head"]]:
         frequencies = rotary_frequencies(self.d_head, self.theta, self.scaling)
         angles = torch.outer(torch.arange(self.context_length, dtype=torch.float64), frequencies)
-        self.cosine = angles.cos().repeat(1, 2).float().to(device)
         # (x1, x2) becomes (x1 cos - x2 sin, x2 cos + x1 sin): rolled by half, the first half takes the minus.
-        self.signed_sine = torch.cat([-angles.sin(), angles.sin()], dim=-1).float().to(device)
+        return angles.cos().repeat(1, 2).float(), torch.cat([-angles.sin(), angles.sin()], dim=-1).float()
 
-    def _apply(self, fn, recurse: bool = True):
+    def _apply(self, fn, recurse: bool = True) -> "RotaryPositions":
+        """Follow `.to()` to another device, never to another number type: a cast would round the angles."""
+        tables = self.cosine, self.signed_sine
         super()._apply(fn, recurse)
-        self._fill()  # made anew: a cast would round the angles, to_empty would lose them
+        if tables[0].is_meta:
+            tables = self._tables()
+        self.cosine, self.signed_sine = (table.to(self.cosine.device) for table in tables)
         return self
 
     def forward(
@@ -116,13 +115,12 @@ class RotaryPositions(nn.Module):
             x: Queries or keys.
             positions: Absolute positions, broadcast over the leading axes of x. Default: 0, 1, 2, ...
         """
-        if positions is None:
-            if x.shape[-2] > self.context_length:
-                check_reach(torch.tensor([x.shape[-2] - 1]), self.context_length)
-            cosine, signed_sine = self.cosine[: x.shape[-2]], self.signed_sine[: x.shape[-2]]
+        length = x.shape[-2]
+        if positions is None and length <= self.context_length:
+            cosine, signed_sine = self.cosine[:length], self.signed_sine[:length]
         else:
-            check_reach(positions, self.context_length)
-            cosine, signed_sine = self.cosine[positions], self.signed_sine[positions]
+            positions = torch.arange(length, device=x.device) if positions is None else positions
+            cosine, signed_sine = (look_up(positions, table, "position") for table in (self.cosine, self.signed_sine))
         wide = widen(x)
         # Of four ways to write this, the one whose compiled bfloat16 gradients are finite on the CPU (docs/log.md).
         return (wide * cosine + wide.roll(self.d_head // 2, -1) * signed_sine).to(x.dtype)

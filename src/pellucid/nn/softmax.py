@@ -36,10 +36,12 @@ def softmax(x: Float[Tensor, "..."], dim: int) -> Float[Tensor, "..."]:
         >>> softmax(torch.tensor([1000.0, 1000.0, -torch.inf]), dim=0)
         tensor([0.5000, 0.5000, 0.0000])
     """
+    if x.shape[dim] == 0:
+        return x
     scores = widen(x)
     # The clamp turns a maximum of -inf into a finite number: (-inf) - (-inf) would be NaN.
     maximum = scores.detach().amax(dim, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
     exponentials = (scores - maximum).exp()
-    # The largest term is exp(0) = 1, so a sum below 1 is the empty sum 0; dividing by 1 leaves its row at 0.
-    total = exponentials.sum(dim, keepdim=True).clamp(min=1)
+    # The largest term is exp(0) = 1, so a sum below a half is the empty sum 0; dividing by a half leaves its row at 0.
+    total = exponentials.sum(dim, keepdim=True).clamp(min=0.5)
     return (exponentials / total).to(x.dtype)

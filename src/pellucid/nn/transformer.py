@@ -9,15 +9,16 @@ Read next: initialize.py; then ../loss.py.
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional
 
 from pellucid.errors import ShapeError
 from pellucid.model_config import ModelConfig
-from pellucid.nn.attention import causal_mask
+from pellucid.nn.attention import packed_mask
 from pellucid.nn.block import TransformerBlock, make_norm
 from pellucid.nn.embedding import Embedding
-from pellucid.nn.kv_cache import KVCache
+from pellucid.nn.kv_cache import KVCache, next_places
 from pellucid.nn.linear import Linear
 from pellucid.nn.multi_head import make_rotary
 from pellucid.nn.positions import LearnedPositions
@@ -49,8 +50,17 @@ class TransformerLM(nn.Module):
         )
         self.final_norm = make_norm(config)
         self.lm_head = Linear(config.d_model, config.vocab_size, config.head_bias)
-        if config.tie_embeddings:
+        self._tie()
+
+    def _tie(self) -> None:
+        if self.config.tie_embeddings:
             self.lm_head.weight = self.token_embedding.weight
+
+    def _apply(self, fn, recurse: bool = True) -> "TransformerLM":
+        """Follow `.to()` and keep tied weights tied: leaving the meta device would make two of one."""
+        super()._apply(fn, recurse)
+        self._tie()
+        return self
 
     def forward(
         self,
@@ -94,18 +104,24 @@ class TransformerLM(nn.Module):
         last_only: bool = False,
     ) -> Float[Tensor, "batch query d_model"]:
         """What the head reads: `forward` up to and including the final norm. Arguments: as `forward`'s."""
-        self._check(token_ids, positions, document_ids, lengths, cache)
-        index = self._index(token_ids, cache)
-        windows = {block.attention.window for block in self.blocks}
-        masks = {window: self._mask(index, document_ids, lengths, cache, window) for window in windows}
+        starts = [0] if cache is None else cache.lengths
+        num_keys = max(starts) + token_ids.shape[1]
+        self._check(token_ids, num_keys, positions, lengths)
+        if cache is not None:
+            cache.check_room(*token_ids.shape)
+        places = next_places(starts, token_ids.shape[1], token_ids.device)
+        masks = dict.fromkeys(block.attention.window for block in self.blocks)
+        if not (cache is None and document_ids is None and lengths is None):  # else block and window say it all
+            ends = None if lengths is None else places[:, 0] + torch.tensor(lengths, device=places.device)
+            masks = {w: packed_mask(places, num_keys, w, ends=ends, document_ids=document_ids) for w in masks}
 
         x = self.token_embedding(token_ids)
         if self.config.embedding_scale != 1.0:
             x = x * torch.tensor(self.config.embedding_scale, dtype=x.dtype)  # rounded as Gemma rounds it
         if self.position_embedding is not None:
-            x = x + self.position_embedding(index if positions is None else positions)
+            x = x + self.position_embedding(places if positions is None else positions)
         if positions is None and cache is not None:
-            positions = index
+            positions = places
         caches = [None] * len(self.blocks) if cache is None else cache.layers
         for block, layer_cache in zip(self.blocks, caches, strict=True):
             x = block(x, positions=positions, mask=masks[block.attention.window], cache=layer_cache)
@@ -118,10 +134,8 @@ class TransformerLM(nn.Module):
         if self.config.logit_soft_cap is not None:
             logits = self.config.logit_soft_cap * torch.tanh(logits / self.config.logit_soft_cap)
         if self.config.num_unused_ids:
-            unused = torch.arange(self.config.vocab_size, device=logits.device) >= (
-                self.config.vocab_size - self.config.num_unused_ids
-            )
-            logits = logits.masked_fill(unused, -torch.inf)
+            used = logits[..., : -self.config.num_unused_ids]
+            logits = functional.pad(used, (0, self.config.num_unused_ids), value=-torch.inf)
         return logits
 
     def use_fused_attention(self, fused: bool) -> "TransformerLM":
@@ -134,54 +148,15 @@ class TransformerLM(nn.Module):
         """Numbers that training may change, a tied weight counted once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
-    def _index(self, token_ids: Tensor, cache: KVCache | None) -> Int[Tensor, "rows position"]:
-        """The place of each new token in its row: one row for all of them, or one each beside a cache."""
-        index = torch.arange(token_ids.shape[1], device=token_ids.device)[None]
-        return index if cache is None else index + torch.tensor(cache.lengths, device=index.device)[:, None]
-
-    def _mask(
-        self,
-        index: Int[Tensor, "rows query"],
-        document_ids: Int[Tensor, "batch query"] | None,
-        lengths: Sequence[int] | None,
-        cache: KVCache | None,
-        window: int | None,
-    ) -> Bool[Tensor, "#batch query key"] | None:
-        """Who may see whom; None where the causal rule and the window are all there is."""
-        if cache is None and document_ids is None and lengths is None:
-            return None
-        num_keys = index.shape[1] + (max(cache.lengths) if cache is not None else 0)
-        mask = causal_mask(index, num_keys, window)
-        if document_ids is not None:
-            mask = mask & (document_ids[:, :, None] == document_ids[:, None, :])
-        if lengths is not None:
-            ends = index[:, :1] + torch.tensor(lengths, device=index.device)[:, None]
-            mask = mask & (torch.arange(num_keys, device=index.device) < ends)[:, None]
-        return mask
-
-    def _check(
-        self,
-        token_ids: Tensor,
-        positions: Tensor | None,
-        document_ids: Tensor | None,
-        lengths: Sequence[int] | None,
-        cache: KVCache | None,
-    ) -> None:
-        batch_size, num_new = token_ids.shape
-        if cache is not None:
-            cache.check_room(batch_size, num_new)
-            if document_ids is not None:
-                raise ShapeError(
-                    "document_ids without a cache",
-                    came="both",
-                    remedy="pack documents for training, decode them one by one",
-                )
-        if lengths is not None and (len(lengths) != batch_size or not all(0 <= n <= num_new for n in lengths)):
-            raise ShapeError(
-                f"{batch_size} lengths from 0 to {num_new}", came=str(list(lengths)), remedy="give one length per row"
-            )
-        end = num_new + (max(cache.lengths) if cache is not None else 0)
-        if positions is None and end > self.config.context_length and self.config.positions != "none":
+    def _check(self, token_ids: Tensor, num_keys: int, positions: Tensor | None, lengths: Sequence[int] | None) -> None:
+        batch_size, length = token_ids.shape
+        if lengths is not None and (len(lengths) != batch_size or not all(0 <= n <= length for n in lengths)):
+            expected = f"{batch_size} lengths from 0 to {length}"
+            raise ShapeError(expected, came=str(list(lengths)), remedy="give one length per row")
+        end = num_keys
+        if positions is not None:  # inside a compiled graph nobody can look; whoever compiles answers for them
+            end = 0 if torch.compiler.is_compiling() or not positions.numel() else int(positions.max()) + 1
+        if end > self.config.context_length and self.config.positions != "none":
             raise ShapeError(
                 f"at most context_length={self.config.context_length} positions",
                 came=f"{end}",
