@@ -192,7 +192,7 @@ class TextFile:
         zeros, even_zeros = head.count(0), head[::2].count(0)
         controls = len(head) - len(head.translate(None, bytes(set(range(32)) - set(TEXT_CONTROLS))))
         if controls <= CONTROL_SHARE * len(head):
-            return None
+            return ("binary data", "") if zeros and not _begins_as_utf8(head) else None
         if zeros > 0.2 * len(head) and even_zeros in (0, zeros):
             order = "big" if even_zeros else "little"
             return f"what seems to be text in UTF-16 ({order}-endian)", f"UTF-16{order[0].upper()}E"
@@ -260,6 +260,14 @@ def text_codec(encoding: str) -> type[codecs.IncrementalDecoder]:
             "the name of a text encoding", came=f"“{encoding}”, which turns bytes into bytes", remedy='try "latin-1"'
         )
     return codec.incrementaldecoder
+
+
+def _begins_as_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be cut off
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _cut_place(text: str, start: int, limit: int) -> int:

@@ -4,7 +4,8 @@ Training text that the tokenizer cannot write is an error. A held-out character 
 tokenizer learns from the training side alone) is left out of the ids and counted: whoever scores adds the stated price
 of an escape for each, so that every held-out character stays in the denominator.
 
-In: `Sources`, a `Tokenizer`, a folder.  Out: `prepare`, `open_prepared`, `PreparedData`, `HeldOutPiece`, `escape_bits`.
+In: `Sources`, a `TextTokenizer`, a folder.
+Out: `prepare`, `open_prepared`, `PreparedData`, `HeldOutPiece`, `escape_bits`.
 Used by: train, the command line.  Read next: batches.py.
 """
 
@@ -23,7 +24,7 @@ from pellucid.data.sources import CODE_POINTS, Sources
 from pellucid.data.split import TENTHS, Passage, passages
 from pellucid.data.token_file import TokenFile, TokenWriter
 from pellucid.errors import DataError
-from pellucid.text import Tokenizer
+from pellucid.text import TextTokenizer
 
 TRAIN_FILE, HELD_OUT_FILE = "train.tokens", "held_out.tokens"
 ENCODED_TOGETHER = 16  # passages of 65,536 characters: enough for every core, some 200 MB of the library's records
@@ -101,7 +102,7 @@ class PreparedData:
 
 
 def prepare(
-    sources: Sources, tokenizer: Tokenizer, folder: Path, *, on_progress: Callable[[float], None] | None = None
+    sources: Sources, tokenizer: TextTokenizer, folder: Path, *, on_progress: Callable[[float], None] | None = None
 ) -> PreparedData:
     """Encode both sides of the split into two token files.
 
@@ -140,7 +141,7 @@ def prepare(
     return open_prepared(folder, tokenizer)
 
 
-def open_prepared(folder: Path, tokenizer: Tokenizer) -> PreparedData:
+def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
     """Open the files that `prepare` wrote.
 
     Args:
@@ -183,7 +184,7 @@ def _together(stream: Iterator[Passage]) -> Iterator[list[Passage]]:
 
 
 def _encode(
-    batch: list[Passage], tokenizer: Tokenizer, train: TokenWriter, held_out: TokenWriter, used: np.ndarray
+    batch: list[Passage], tokenizer: TextTokenizer, train: TokenWriter, held_out: TokenWriter, used: np.ndarray
 ) -> int:
     """Encode some passages side by side and append them to their files; returns their characters."""
     texts, escaped = [], []

@@ -1,7 +1,7 @@
 """A random order of any number of things that needs no memory: where does the i-th come from?
 
-A Feistel network is a cipher for numbers: it maps 0 … 4^h - 1 one to one, whatever its round function is. For n things
-the next 4^h ≥ n is taken, and a result outside 0 … n - 1 is mapped again until it falls inside, which keeps the map
+A Feistel network is a cipher for numbers: it maps 0 … 2^b - 1 one to one, whatever its round function is. For n things
+the next 2^b ≥ n is taken, and a result outside 0 … n - 1 is mapped again until it falls inside, which keeps the map
 one to one. So the i-th of ten million rows is found without laying the others out, and the order depends on the key
 and on n alone, never on a library's version.
 
@@ -14,9 +14,13 @@ splitmix64's (Steele, Lea and Flood 2014, figure 17).
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 
-ROUNDS = 6  # four make a strong permutation of large domains; two more for the small ones
+Words = TypeVar("Words", int, np.ndarray)
+
+ROUNDS = 6  # an even number; four make a strong permutation of large domains, two more for the small ones
 WORD = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, splitmix64's step
 
@@ -36,7 +40,7 @@ def mixed(*numbers: int) -> int:
     """
     state = 0
     for number in numbers:
-        state = int(_mix(np.array([(state ^ (number & WORD)) + GOLDEN & WORD], dtype=np.uint64))[0])
+        state = _mix((state ^ (number & WORD)) + GOLDEN & WORD)
     return state
 
 
@@ -55,26 +59,30 @@ def shuffled(indices: np.ndarray, count: int, *, key: int) -> np.ndarray:
         >>> sorted(shuffled(np.arange(5), 5, key=1).tolist())
         [0, 1, 2, 3, 4]
     """
-    half_bits = max(1, -(-(count - 1).bit_length() // 2))
-    keys = np.array([mixed(key, turn) for turn in range(ROUNDS)], dtype=np.uint64)
-    places = _encipher(np.asarray(indices, dtype=np.uint64), half_bits, keys)
+    bits = max(2, (count - 1).bit_length())
+    keys = [mixed(key, turn) for turn in range(ROUNDS)]
+    places = _encipher(np.asarray(indices, dtype=np.uint64), bits, keys)
     while (outside := places >= count).any():
-        places[outside] = _encipher(places[outside], half_bits, keys)
+        places[outside] = _encipher(places[outside], bits, keys)
     return places.astype(np.int64)
 
 
-def _encipher(numbers: np.ndarray, half_bits: int, keys: np.ndarray) -> np.ndarray:
-    """One pass through the network: (left, right) → (right, left XOR f(right)), once a round."""
-    shift = np.uint64(half_bits)
-    mask = np.uint64((1 << half_bits) - 1)
-    left, right = numbers >> shift, numbers & mask
+def _encipher(numbers: np.ndarray, bits: int, keys: list[int]) -> np.ndarray:
+    """One pass through the network: (left, right) → (right, left XOR f(right)), once a round.
+
+    With an odd number of bits the right half is one wider; the halves change places, so after an even number of
+    rounds they have their widths again.
+    """
+    width, other_width = bits // 2, bits - bits // 2
+    left, right = numbers >> other_width, numbers & ((1 << other_width) - 1)
     for key in keys:
-        left, right = right, left ^ (_mix(right ^ key) & mask)
-    return left << shift | right
+        left, right = right, left ^ (_mix(right ^ key) & ((1 << width) - 1))
+        width, other_width = other_width, width
+    return left << other_width | right
 
 
-def _mix(words: np.ndarray) -> np.ndarray:
-    """Splitmix64's finaliser: every bit of the input moves every bit of the output."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def _mix(words: Words) -> Words:
+    """Splitmix64's finaliser, of one number or an array: every bit of the input moves every bit of the output."""
+    words = (words ^ (words >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+    words = (words ^ (words >> 27)) * 0x94D049BB133111EB & WORD
+    return words ^ (words >> 31)

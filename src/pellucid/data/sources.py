@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -61,14 +60,6 @@ class DocumentFacts:
     digest: bytes
 
 
-class _Readable(Protocol):
-    """A document that can be read again: a `TextFile`, or a text in memory."""
-
-    name: str
-
-    def pieces(self) -> Iterator[str]: ...
-
-
 class _TextInMemory:
     """A document that is a string already."""
 
@@ -77,6 +68,9 @@ class _TextInMemory:
 
     def pieces(self) -> Iterator[str]:
         return cut_pieces([self._text])
+
+
+_Readable = TextFile | _TextInMemory
 
 
 class Sources:

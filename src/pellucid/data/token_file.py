@@ -28,7 +28,7 @@ import numpy as np
 
 from pellucid.data.decoding import printable
 from pellucid.errors import DataError
-from pellucid.text import Tokenizer
+from pellucid.text import TextTokenizer
 
 MAGIC = b"\x89PELTOK\n"  # as in PNG: the first byte is not text, and the line end shows a mangled copy
 VERSION = 1
@@ -115,7 +115,7 @@ class TokenWriter:
         8
     """
 
-    def __init__(self, path: Path, tokenizer: Tokenizer, *, text: str) -> None:
+    def __init__(self, path: Path, tokenizer: TextTokenizer, *, text: str) -> None:
         self._path, self._partial = path, path.with_name(path.name + ".partial")
         self._tokenizer, self._text = tokenizer, text
         self._type = token_type_for(tokenizer.vocab_size)
@@ -221,7 +221,7 @@ class TokenFile:
         self._bytes_touched = 0
 
     @classmethod
-    def open(cls, path: Path, *, tokenizer: Tokenizer | None = None, token_type: str | None = None) -> TokenFile:
+    def open(cls, path: Path, *, tokenizer: TextTokenizer | None = None, token_type: str | None = None) -> TokenFile:
         """Open a file and check that it is whole, and what the caller takes it for.
 
         Args:

@@ -20,7 +20,7 @@ from pellucid.data import escape_bits
 from pellucid.yardsticks.score import Score
 
 HIGHEST_ORDER = 8  # the best is 3 to 6 on every text tried (Chinese 3, English plays 5)
-CODE_POINTS = 0x110000  # Unicode's; the number after the last stands for a seam
+CODE_POINTS = 0x110000  # Unicode's; the two numbers after the last stand for the beginning of a part
 
 
 def witten_bell(training: Sequence[str], held_out: Sequence[str], *, highest: int = HIGHEST_ORDER) -> list[Score]:
@@ -63,8 +63,8 @@ def witten_bell(training: Sequence[str], held_out: Sequence[str], *, highest: in
     for order in range(1, highest + 1):
         contexts = np.concatenate(([0], strings[:-1]))
         # at most text length × alphabet, far below 2^63
-        pairs, strings = np.unique(contexts * (distinct + 2) + symbols, return_inverse=True)
-        context_of_pair = pairs // (distinct + 2)
+        pairs, strings = np.unique(contexts * (distinct + 3) + symbols, return_inverse=True)
+        context_of_pair = pairs // (distinct + 3)
         pair_counts = np.bincount(strings[counted], minlength=len(pairs))
         size = int(contexts.max()) + 1
         context_counts = np.bincount(context_of_pair, weights=pair_counts, minlength=size)
@@ -79,18 +79,22 @@ def witten_bell(training: Sequence[str], held_out: Sequence[str], *, highest: in
 
 
 def _symbols(training: Sequence[str], held_out: Sequence[str]) -> tuple[np.ndarray, int, int]:
-    """Number the characters 0 … d - 1, a new one d, a seam d + 1; give the text, the training part's length, and d."""
-    seam = np.array([CODE_POINTS])
-    parts = [part for text in (*training, *held_out) for part in (seam, _code_points(text))]
-    points = np.concatenate(parts)
-    training_symbols = sum(map(len, parts[: 2 * len(training)]))
-    used = np.zeros(CODE_POINTS + 1, dtype=bool)
+    """Number the characters 0 … d - 1 and a new one d; give the text, the training part's length, and d.
+
+    A part begins with a symbol of its own, d + 1 in training and d + 2 in held-out text, so that a context that
+    reaches over the beginning of a held-out passage is one that was never seen.
+    """
+    training_parts = [part for text in training for part in ([CODE_POINTS], _code_points(text))]
+    held_out_parts = [part for text in held_out for part in ([CODE_POINTS + 1], _code_points(text))]
+    points = np.concatenate(training_parts + held_out_parts)
+    training_symbols = sum(map(len, training_parts))
+    used = np.zeros(CODE_POINTS + 2, dtype=bool)
     used[points[:training_symbols]] = True
-    used[CODE_POINTS] = False
+    used[CODE_POINTS:] = False
     distinct = int(used.sum())
-    numbers = np.full(CODE_POINTS + 1, distinct)
+    numbers = np.full(CODE_POINTS + 2, distinct)
     numbers[used] = np.arange(distinct)
-    numbers[CODE_POINTS] = distinct + 1
+    numbers[CODE_POINTS:] = distinct + 1, distinct + 2
     return numbers[points], training_symbols, distinct
 
 
