@@ -59,8 +59,11 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: dict[str, st
         storages.add(tensor.untyped_storage().data_ptr())
         independent[name] = tensor
     with replacing(path) as temporary:
+        temporary.touch()
+        usual_mode = temporary.stat().st_mode
         try:
             save_file(independent, temporary, {"format": "pt", **(facts or {})})
+            temporary.chmod(usual_mode)  # the library makes its files readable by their owner alone
         except SafetensorError as error:  # the library wraps what the disk says in a text of its own
             raise OSError(_error_number(str(error)), str(error), str(path)) from error
 
@@ -104,15 +107,15 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | 
     """
     tensors = plain_names(tensors)
     targets = plain_names(model.state_dict(keep_vars=True))
-    owners = {id(tensor): name for name, tensor in reversed(targets.items())}  # of a tied pair: its first name
-    owned = {name: owners[id(tensor)] for name, tensor in targets.items()}
-    problems = [f"{name} is missing" for name in targets if not {name, owned[name]} & tensors.keys()]
+    given = {id(targets[name]): name for name in tensors if name in targets}  # a tied pair is one tensor
+    problems = [f"{name} is missing" for name, target in targets.items() if id(target) not in given]
     problems += [f"{name} is unknown" for name in tensors if name not in targets]
     for name in tensors.keys() & targets.keys():
+        twin = given[id(targets[name])]
         if tensors[name].shape != targets[name].shape:
             problems.append(f"{name} has shape {tuple(tensors[name].shape)}, not {tuple(targets[name].shape)}")
-        elif owned[name] in tensors and not torch.equal(tensors[name], tensors[owned[name]]):
-            problems.append(f"{name} and {owned[name]} are tied in the model and differ in the file")
+        elif twin != name and not torch.equal(tensors[name], tensors[twin]):
+            problems.append(f"{name} and {twin} are tied in the model and differ in the file")
     if problems:
         more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
         raise ModelFileError(
