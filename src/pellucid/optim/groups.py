@@ -126,4 +126,5 @@ def _decay_of(role: Role, config: OptimizerConfig) -> float:
             return config.matrix_weight_decay
         case "embedding" | "head":
             return config.embedding_weight_decay
-    return 0.0
+        case "vectors":
+            return 0.0
