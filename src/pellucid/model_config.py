@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from types import NoneType
 from typing import Literal, get_args, get_type_hints
 
 from pellucid.errors import ConfigError
@@ -43,6 +44,16 @@ class RopeScaling:
     original_context_length: int = 8192
     """llama3: the context length the model was trained on first."""
 
+    def __post_init__(self) -> None:
+        _check_kinds(self)
+        _check_above_zero(self, "factor", "low_frequency_factor", "original_context_length")
+        _require(
+            self.high_frequency_factor > self.low_frequency_factor,
+            "high_frequency_factor above low_frequency_factor",
+            f"{self.high_frequency_factor} and {self.low_frequency_factor}",
+            "raise the first or lower the second",
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
@@ -72,7 +83,7 @@ class ModelConfig:
     d_head: int | None = None
     """Width of one head. Default: d_model / num_heads."""
     d_ff: int | None = None
-    """Inner width of the feed-forward part. Default: 8/3 d_model for gated kinds, else 4 d_model, up to a multiple of 32."""
+    """Inner width of the feed-forward part. Default: 8/3 d_model if gated, else 4 d_model, up to a multiple of 32."""
     num_unused_ids: int = 0
     """Ids at the end of the vocabulary that no token uses (padding rows); their logits are -inf."""
 
@@ -133,23 +144,27 @@ class ModelConfig:
     """Fraction of attention weights and of each part's outputs dropped while training."""
 
     def __post_init__(self) -> None:
-        fill = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731 - the dataclass is frozen
-        fill("layer_pattern", tuple(self.layer_pattern))
-        self._check_sizes()
+        self._fill("layer_pattern", tuple(self.layer_pattern))
+        _check_kinds(self)
+        _check_above_zero(self, "vocab_size", "context_length", "d_model", "num_layers", "num_heads")
         if self.num_kv_heads is None:
-            fill("num_kv_heads", self.num_heads)
+            self._fill("num_kv_heads", self.num_heads)
         if self.d_head is None:
-            self._require(
+            _require(
                 self.d_model % self.num_heads == 0,
                 "num_heads to divide d_model (or d_head to be given)",
                 f"d_model={self.d_model} and num_heads={self.num_heads}",
                 "choose a num_heads that divides d_model, or set d_head",
             )
-            fill("d_head", self.d_model // self.num_heads)
+            self._fill("d_head", self.d_model // self.num_heads)
         if self.d_ff is None:
-            fill("d_ff", 32 * math.ceil(self.d_model * (8 / 3 if self.is_gated else 4) / 32))
-        self._check_choices()
+            self._fill("d_ff", 32 * math.ceil(self.d_model * (8 / 3 if self.is_gated else 4) / 32))
+        _check_above_zero(self, "num_kv_heads", "d_head", "d_ff", "window", "norm_epsilon", "rope_theta")
+        _check_above_zero(self, "rope_theta_local", "attention_scale", "embedding_scale", "logit_soft_cap")
         self._check_together()
+
+    def _fill(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)  # frozen for everyone else
 
     @property
     def is_gated(self) -> bool:
@@ -162,71 +177,71 @@ class ModelConfig:
             return False
         return not self.layer_pattern or self.layer_pattern[layer % len(self.layer_pattern)] == "local"
 
-    @staticmethod
-    def _require(condition: bool, expected: str, came: str, remedy: str) -> None:
-        if not condition:
-            raise ConfigError(expected, came=came, remedy=remedy)
-
-    def _check_sizes(self) -> None:
-        positive = ["vocab_size", "context_length", "d_model", "num_layers", "num_heads"]
-        optional = [name for name in ("num_kv_heads", "d_head", "d_ff", "window") if getattr(self, name) is not None]
-        for name in positive + optional:
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            self._require(
-                whole and value >= 1, f"{name} to be a whole number of 1 or more", repr(value), f"raise {name}"
-            )
-        self._require(
+    def _check_together(self) -> None:
+        _require(
             0 <= self.num_unused_ids < self.vocab_size,
-            "num_unused_ids to be from 0 to vocab_size - 1",
+            "num_unused_ids from 0 to vocab_size - 1",
             f"num_unused_ids={self.num_unused_ids} and vocab_size={self.vocab_size}",
             "lower num_unused_ids",
         )
-
-    def _check_choices(self) -> None:
-        hints = get_type_hints(type(self))
-        for field in fields(self):
-            choices = get_args(hints[field.name])
-            value = getattr(self, field.name)
-            if choices and all(isinstance(choice, str) for choice in choices):
-                named = " | ".join(choices)
-                self._require(value in choices, f"{field.name} to be one of {named}", repr(value), "choose one of them")
-        for reach in self.layer_pattern:
-            self._require(
-                reach in get_args(LayerReach), "layer_pattern of global and local", repr(reach), "use only these"
-            )
-
-    def _check_together(self) -> None:
-        self._require(
+        _require(
             self.num_heads % self.num_kv_heads == 0,
             "num_kv_heads to divide num_heads",
             f"num_heads={self.num_heads} and num_kv_heads={self.num_kv_heads}",
             "choose a num_kv_heads that divides num_heads",
         )
-        self._require(
+        _require(
             self.positions != "rope" or self.d_head % 2 == 0,
             "an even d_head for rope, which turns features in pairs",
             f"d_head={self.d_head}",
             "set an even d_head, or positions to learned or none",
         )
-        self._require(
-            0 <= self.dropout < 1, "dropout from 0 up to, not including, 1", repr(self.dropout), "choose, say, 0.1"
-        )
-        self._require(
-            self.norm_epsilon > 0 and self.rope_theta > 0 and (self.logit_soft_cap is None or self.logit_soft_cap > 0),
-            "norm_epsilon, rope_theta and logit_soft_cap above 0",
-            f"{self.norm_epsilon}, {self.rope_theta} and {self.logit_soft_cap}",
-            "raise the one that is not",
-        )
-        self._require(
+        _require(0 <= self.dropout < 1, "dropout from 0 up to, not including, 1", f"{self.dropout}", "choose, say, 0.1")
+        _require(
             not (self.tie_embeddings and self.head_bias),
             "a tied head without a bias (no common runtime reads one)",
             "tie_embeddings and head_bias together",
             "switch one of them off",
         )
-        self._require(
+        unknown = set(self.layer_pattern) - set(get_args(LayerReach))
+        _require(
+            not unknown, "a layer_pattern of global and local", ", ".join(map(repr, unknown)), "use only these two"
+        )
+        _require(
             "local" not in self.layer_pattern or self.window is not None,
             "a window for the local layers of layer_pattern",
             "window=None",
             "set window",
         )
+
+
+def _require(condition: bool, expected: str, came: str, remedy: str) -> None:
+    if not condition:
+        raise ConfigError(expected, came=came, remedy=remedy)
+
+
+def _check_kinds(config: ModelConfig | RopeScaling) -> None:
+    """Every field holds a value of its declared kind: "no" is no truth value, and NaN is no number."""
+    hints = get_type_hints(type(config))
+    for field in fields(config):
+        value, kinds = getattr(config, field.name), get_args(hints[field.name]) or (hints[field.name],)
+        kind = kinds[0]
+        if value is None and NoneType in kinds:
+            continue
+        if isinstance(kind, str):
+            expected, fits = f"one of {' | '.join(kinds)}", value in kinds
+        elif kind is int:
+            expected, fits = "a whole number", isinstance(value, int) and value is not True and value is not False
+        elif kind is float:
+            expected, fits = "a finite number", isinstance(value, int | float) and math.isfinite(value)
+        elif isinstance(kind, type):
+            expected, fits = f"a {kind.__name__}", isinstance(value, kind)
+        else:
+            continue
+        _require(fits, f"{field.name} to be {expected}", repr(value), f"set {field.name} to {expected}")
+
+
+def _check_above_zero(config: ModelConfig | RopeScaling, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        _require(value is None or value > 0, f"{name} above 0", repr(value), f"raise {name}")
