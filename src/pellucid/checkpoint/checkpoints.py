@@ -12,6 +12,7 @@ In: tensors and a state.  Out: folders, and back.  Used by: run_folder.  Read ne
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -135,8 +136,8 @@ def listed(folder: Path) -> list[CheckpointInfo]:
 
 def best_of(infos: list[CheckpointInfo]) -> CheckpointInfo | None:
     """The one with the lowest score, the earliest of equals; one without a score, or with NaN, is never the best."""
-    scored = [info for info in infos if info.score is not None and info.score == info.score]
-    return min(scored, key=lambda info: info.score, default=None)
+    scored = [(info.score, info.step, info) for info in infos if info.score is not None and not math.isnan(info.score)]
+    return min(scored, key=lambda scored: scored[:2])[2] if scored else None
 
 
 def prune(folder: Path, keep_more: int = 0) -> None:

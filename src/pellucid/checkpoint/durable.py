@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path) -> Generator[Path, None, None]:
     """Give a temporary path to write a file at; on leaving, force it to disk and put it in the place of `path`.
 
     Example:
@@ -101,7 +101,7 @@ def sha256_of(path: Path) -> str:
 
 
 @contextmanager
-def in_a_sentence(path: Path) -> Iterator[None]:
+def in_a_sentence(path: Path) -> Generator[None, None, None]:
     """Say what the disk refused, and what to do, instead of an error number.
 
     Raises:
@@ -120,5 +120,5 @@ def in_a_sentence(path: Path) -> Iterator[None]:
             errno.ENAMETOOLONG: "choose a shorter name",
         }
         came = f"{(error.strerror or str(error)).lower()} ({error.filename or path})"
-        remedy = remedies.get(error.errno, "look at the folder and the disk it is on")
+        remedy = remedies.get(error.errno or 0, "look at the folder and the disk it is on")
         raise RunFolderError(f"to read and write '{path}'", came=came, remedy=remedy) from error

@@ -77,7 +77,7 @@ def read_config(folder: Path) -> ModelConfig:
         config = msgspec.convert(fields, ModelConfig)
     except msgspec.ValidationError as error:
         raise ModelFileError("fields of a model", came=f"'{path}': {error}", remedy=remedy) from error
-    unknown = fields.keys() - {field.name for field in dataclasses.fields(ModelConfig)}
+    unknown = set(fields or ()) - {field.name for field in dataclasses.fields(ModelConfig)}
     if unknown:
         raise ModelFileError("only known fields", came=f"{sorted(unknown)} in '{path}'", remedy=remedy)
     return config

@@ -18,7 +18,7 @@ Read next: ../train/.
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ class RunFolder:
             )
 
     @contextmanager
-    def lock(self, *, discard_on_failure: bool = False) -> Iterator["RunFolder"]:
+    def lock(self, *, discard_on_failure: bool = False) -> Generator["RunFolder", None, None]:
         """Keep the folder for this process while the block lasts, and clear away what a killed one left half-made.
 
         Args:
