@@ -14,6 +14,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from operator import index
+from typing import SupportsIndex
 
 from pellucid.errors import DataError, TokenizerError
 from pellucid.text.byte_alphabet import NUM_BYTES, utf8
@@ -228,14 +230,14 @@ class HandTokenizer:
             else:
                 yield from self._word_ids(word)
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Turn ids into text; bytes that are no character become U+FFFD.
 
         Raises:
             TokenizerError: if an id is not in the vocabulary.
         """
         try:
-            return b"".join([self.vocab[int(token_id)] for token_id in ids]).decode("utf-8", "replace")
+            return b"".join([self.vocab[index(token_id)] for token_id in ids]).decode("utf-8", "replace")
         except KeyError as error:
             raise TokenizerError(
                 f"ids of the {len(self.vocab)} tokens of the vocabulary",

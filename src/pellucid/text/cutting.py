@@ -4,12 +4,14 @@ What is shown is safe to print anywhere: no control character, no change of writ
 the mark before it.
 
 In: a tokenizer and a text, or ids.  Out: spans to paint.  Used by: the command line, inspection, the report.
-Read next: the room data, sources.py.
+Read next: data/sources.py.
 """
 
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from operator import index
+from typing import SupportsIndex
 
 from pellucid.text.tokenizer import TextTokenizer
 
@@ -88,20 +90,23 @@ def spans(tokenizer: TextTokenizer, text: str, *, allow_special: bool = False) -
         >>> [span.shown for span in spans(tokenizer, "the 癖")]
         ['t', 'he', '·', '⟨E7⟩', '⟨99⟩', '⟨96⟩']
     """
-    return list(spans_of_ids(tokenizer, tokenizer.encode(text, allow_special=allow_special).tolist()))
+    return list(spans_of_ids(tokenizer, tokenizer.encode(text, allow_special=allow_special)))
 
 
-def spans_of_ids(tokenizer: TextTokenizer, ids: Iterable[int]) -> Iterator[TokenSpan]:
+def spans_of_ids(tokenizer: TextTokenizer, ids: Iterable[SupportsIndex]) -> Iterator[TokenSpan]:
     """Show the tokens of given ids: what a model was fed, or wrote.
 
     Raises:
         TokenizerError: if an id is outside the vocabulary.
     """
     names = {token_id: token for token, token_id in tokenizer.special_tokens.items()}
-    for token_id in ids:
-        token = tokenizer.token_bytes(token_id)
-        shown = visible(names[token_id].encode("utf-8") if token_id in names else token)
-        yield TokenSpan(token_id, token, shown, token_id in names)
+    known: dict[int, TokenSpan] = {}
+    for token_id in map(index, ids):
+        if token_id not in known:
+            token = tokenizer.token_bytes(token_id)
+            shown = visible(names[token_id].encode("utf-8") if token_id in names else token)
+            known[token_id] = TokenSpan(token_id, token, shown, token_id in names)
+        yield known[token_id]
 
 
 def _bytes_shown(stray: bytes) -> str:

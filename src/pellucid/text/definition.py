@@ -58,7 +58,7 @@ def kind_of(definition: Definition) -> Kind:
 
 
 def has_words_of_gpt2(definition: Definition) -> bool:
-    """Tell whether a long text may be cut by `cut_before_spaces` without changing its ids."""
+    """Tell whether a long text may be cut by `cut_between_words` without changing its ids."""
     if definition.get("normalizer") is not None or not all(token["special"] for token in added_tokens(definition)):
         return False
     match _parts(definition.get("pre_tokenizer"), "pretokenizers"):

@@ -29,6 +29,9 @@ _UNSETTLED_WORDS = 2
 """More text can change the last two words of a piece and no earlier one: `don` `'` `l` becomes `don` `'ll`."""
 
 
+_END_OF_WORD = re.compile(r"[^\W_](?=\W)|\S(?= )")
+
+
 def _ranges(major_category: str, highest: int) -> str:
     """Spell out a Unicode category (L letters, N numbers) as the inside of a character class."""
     inside = [code for code in range(highest + 1) if unicodedata.category(chr(code))[0] == major_category]
@@ -139,26 +142,24 @@ def _beginnings_of_specials(text: str, special_tokens: Sequence[str]) -> list[in
     ]
 
 
-def cut_before_spaces(text: str, length: int) -> Iterator[str]:
+def cut_between_words(text: str, length: int) -> Iterator[str]:
     """Cut a long text into pieces that have the same words as the whole.
 
-    No word of `GPT2_SPLIT` reaches over a place where a space follows something that is not white space, and no word
-    looks further ahead than that; so each piece can be encoded alone, on another thread or in turn.
+    Wherever a letter or number is followed by something else, and wherever a space follows something that is not white
+    space, a word of `GPT2_SPLIT` ends, and none looks further ahead; so each piece can be encoded alone, on another
+    thread or in turn.
 
     Args:
         text: The text.
         length: About how many characters a piece shall have. It has more where the next such place is further.
 
     Example:
-        >>> list(cut_before_spaces("to be or  not to be", 8))
+        >>> list(cut_between_words("to be or  not to be", 6))
         ['to be or', '  not to', ' be']
     """
     start = 0
     while start < len(text):
-        found = _SPACE_AFTER_WORD.search(text, start + length - 1) if start + length < len(text) else None
-        end = found.start() + 1 if found else len(text)
+        found = _END_OF_WORD.search(text, start + length - 1) if start + length < len(text) else None
+        end = found.end() if found else len(text)
         yield text[start:end]
         start = end
-
-
-_SPACE_AFTER_WORD = re.compile(r"\S ")

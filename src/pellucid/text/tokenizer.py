@@ -34,7 +34,7 @@ from pellucid.text.definition import (
     has_words_of_gpt2,
     kind_of,
 )
-from pellucid.text.splitting import cut_before_spaces, special_finder
+from pellucid.text.splitting import cut_between_words, special_finder
 
 Ids = Int64[np.ndarray, " position"]
 
@@ -73,7 +73,7 @@ class Tokenizer(Protocol):
     def encode_batch(self, texts: Sequence[str]) -> list[Ids]:
         """Turn several texts into ids, on all threads."""
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """Turn ids into text."""
 
     def token_bytes(self, token_id: SupportsIndex) -> bytes:
@@ -163,7 +163,7 @@ class TextTokenizer:
                 ids[number].append(np.array(encoding.ids, dtype=np.int64))
         return [parts[0] if len(parts) == 1 else np.concatenate([*parts, _no_ids()]) for parts in ids]
 
-    def decode(self, ids: Iterable[int], *, show_special: bool = False) -> str:
+    def decode(self, ids: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
         """Turn ids into text.
 
         Args:
@@ -275,7 +275,7 @@ class TextTokenizer:
         pieces: list[str] = []
         size = 0
         for number, text in enumerate(texts):
-            for piece in cut_before_spaces(text, _PIECE) if may_cut else (text,):
+            for piece in cut_between_words(text, _PIECE) if may_cut else (text,):
                 numbers.append(number)
                 pieces.append(piece)
                 size += len(piece)
