@@ -68,7 +68,8 @@ class Batches:
         self.tokens, self.context_length, self.batch_size, self.seed = tokens, context_length, batch_size, seed
         self._ring = len(tokens) - 1  # the last id is the first again
         self.rows_per_epoch = self._ring // context_length
-        self._block, self._block_starts = -1, np.empty(0)
+        self._block = -1
+        self._block_starts: np.ndarray = np.empty((0, batch_size))
 
     @property
     def steps_per_epoch(self) -> float:

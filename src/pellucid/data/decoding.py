@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -237,14 +237,14 @@ def cut_pieces(blocks: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
-def text_codec(encoding: str) -> type[codecs.IncrementalDecoder]:
+def text_codec(encoding: str) -> Callable[[str], codecs.IncrementalDecoder]:
     """Find the decoder of a text encoding by name.
 
     Args:
         encoding: A name such as "utf-8" or "latin-1".
 
     Returns:
-        The class of its incremental decoder.
+        What makes its incremental decoder.
 
     Raises:
         DataError: if there is no such encoding of text.

@@ -14,11 +14,9 @@ splitmix64's (Steele, Lea and Flood 2014, figure 17).
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
-
-Words = TypeVar("Words", int, np.ndarray)
 
 ROUNDS = 6  # an even number; four make a strong permutation of large domains, two more for the small ones
 WORD = (1 << 64) - 1
@@ -81,7 +79,7 @@ def _encipher(numbers: np.ndarray, bits: int, keys: list[int]) -> np.ndarray:
     return left << other_width | right
 
 
-def _mix(words: Words) -> Words:
+def _mix(words: Any) -> Any:
     """Splitmix64's finaliser, of one number or an array: every bit of the input moves every bit of the output."""
     words = (words ^ (words >> 30)) * 0xBF58476D1CE4E5B9 & WORD
     words = (words ^ (words >> 27)) * 0x94D049BB133111EB & WORD
