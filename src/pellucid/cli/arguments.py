@@ -1,0 +1,99 @@
+"""A verb's flags: a dataclass in, its values out; a mistake becomes one sentence.
+
+The docstring under each field is its help. Names and types are the dataclass's; nothing is said twice.
+
+In: a dataclass and words.  Out: an instance of it.  Used by: every verb.  Read next: generate.py.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TypeVar
+
+import tyro
+
+from pellucid.errors import UserError
+
+Arguments = TypeVar("Arguments")
+
+
+def parse(kind: type[Arguments], words: Sequence[str], verb: str) -> Arguments:
+    """The flags of `pellucid verb`.
+
+    Args:
+        kind: A dataclass; its docstring describes the verb, those under its fields describe the flags.
+        words: What came after the verb.
+        verb: Its name.
+
+    Raises:
+        UserError: for an unknown flag, with the nearest one that is known, and for a value of the wrong kind.
+        SystemExit: after --help.
+    """
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(
+                kind,
+                prog=f"pellucid {verb}",
+                args=words,
+                config=(
+                    tyro.conf.FlagCreatePairsOff,
+                    tyro.conf.OmitArgPrefixes,
+                    tyro.conf.PositionalMetavarFromFieldName,
+                    tyro.conf.UseAppendAction,
+                    tyro.conf.HelptextFromCommentsOff,
+                ),
+            )
+    except SystemExit as error:
+        if error.code in (0, None):
+            raise
+        came, remedy = _in_words(said.getvalue(), verb)
+        raise UserError(f"flags that pellucid {verb} knows", came=came, remedy=remedy) from None
+
+
+def text_argument(word: str) -> str:
+    """A word from the command line as text: its bytes are UTF-8 whatever the locale says.
+
+    Raises:
+        UserError: if they are not.
+    """
+    try:
+        return os.fsencode(word).decode("utf-8") if any("\udc80" <= c <= "\udcff" for c in word) else word
+    except UnicodeDecodeError as error:
+        raise UserError(
+            "a prompt in UTF-8", came=f"other bytes ({error})", remedy="check the terminal's encoding"
+        ) from error
+
+
+def text_from_stdin() -> str:
+    """All of standard input, which is UTF-8; a last newline, which `echo` adds, is left out.
+
+    Raises:
+        UserError: if it is not UTF-8.
+    """
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise UserError("UTF-8 on standard input", came=str(error), remedy="convert it, say with iconv") from error
+
+
+def _in_words(box: str, verb: str) -> tuple[str, str]:
+    """What came and what to do, out of the parser's framed message."""
+    lines = [re.sub(r"^[│|]\s*|\s*[│|]$", "", line).strip() for line in box.splitlines()]
+    lines = [line for line in lines if re.search(r"\w", line) and not re.match(r"[╭╰+]", line)]
+    said, suggested, helps = [], [], False
+    for line in lines:
+        if line.startswith("For full helptext"):
+            break
+        if line.startswith("Perhaps you meant"):
+            helps = True
+        elif helps:
+            suggested += re.findall(r"^(--[\w.-]+)", line)
+        else:
+            said.append(line)
+    came = " ".join(said).split(" Argument helptext:")[0].rstrip(".:")
+    remedy = f"perhaps you meant {' or '.join(suggested[:3])}" if suggested else f"see pellucid {verb} --help"
+    return came[:1].lower() + came[1:], remedy
