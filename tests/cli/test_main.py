@@ -196,7 +196,7 @@ def test_a_reader_that_has_gone_is_no_error():
 def test_output_is_utf8_whatever_the_locale():
     text = "größe 🙂 \u200b 中"
     env = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    out, _ = process(f"print({ascii(text)})", env=env).communicate(timeout=20)
+    out, _ = process(f"print({text!a})", env=env).communicate(timeout=20)
     assert out.decode("utf-8") == f"{text}\n"
 
 

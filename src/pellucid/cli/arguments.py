@@ -83,7 +83,9 @@ def text_from_stdin() -> str:
 def _in_words(box: str, verb: str) -> tuple[str, str]:
     """What came and what to do, out of the parser's framed message."""
     lines = [re.sub(r"^[│|]\s*|\s*[│|]$", "", line).strip() for line in box.splitlines()]
-    lines = [line for line in lines if re.search(r"\w", line) and not re.match(r"[╭╰+]", line)]
+    if not re.search(r"\w", "".join(lines[1:2])):  # drawn without a frame: a title, and a line under it
+        lines = lines[2:]
+    lines = [line for line in lines if re.search(r"\w", line) and not re.match(r"[╭╰]", line)]
     said, suggested, helps = [], [], False
     for line in lines:
         if line.startswith("For full helptext"):
