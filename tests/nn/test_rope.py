@@ -35,7 +35,10 @@ def test_turning_a_pair_is_multiplying_a_complex_number(theta, leading):
 @given(m=positions_up_to_600, n=positions_up_to_600, shift=positions_up_to_600)
 def test_the_product_of_a_query_and_a_key_depends_on_their_distance_alone(m, n, shift):
     rotary, (query, key) = RotaryPositions(16, 1201), torch.randn(2, 1, 16, dtype=torch.float64)
-    product = lambda m, n: rotary(query, torch.tensor([m])) @ rotary(key, torch.tensor([n])).T
+
+    def product(m, n):
+        return rotary(query, torch.tensor([m])) @ rotary(key, torch.tensor([n])).T
+
     torch.testing.assert_close(product(m + shift, n + shift), product(m, n), rtol=0, atol=1e-5)
 
 
