@@ -1,5 +1,8 @@
+import ast
+import inspect
 import math
 from dataclasses import FrozenInstanceError, fields, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -95,17 +98,8 @@ def test_what_cannot_work_is_refused_with_its_numbers(case):
         ModelConfig(**choices)
 
 
-COUNTS = [
-    "vocab_size",
-    "context_length",
-    "d_model",
-    "num_layers",
-    "num_heads",
-    "num_kv_heads",
-    "d_head",
-    "d_ff",
-    "window",
-]
+COUNTS = ["vocab_size", "context_length", "d_model", "num_layers", "num_heads"]
+COUNTS += ["num_kv_heads", "d_head", "d_ff", "window"]
 ABOVE_ZERO = ["norm_epsilon", "rope_theta", "rope_theta_local", "attention_scale", "embedding_scale", "logit_soft_cap"]
 FLOATS = [*ABOVE_ZERO, "norm_offset", "dropout"]
 SWITCHES = [field.name for field in fields(ModelConfig) if isinstance(field.default, bool)]
@@ -140,12 +134,9 @@ def test_a_switch_is_a_truth_value(name, value):
 
 
 def test_every_field_has_a_docstring_for_the_help():
-    import ast
-    import inspect
-
     for kind in (ModelConfig, RopeScaling):
         body = ast.parse(inspect.getsource(kind)).body[0].body
-        for statement, following in zip(body, body[1:], strict=False):
+        for statement, following in pairwise(body):
             if isinstance(statement, ast.AnnAssign):
                 assert isinstance(following, ast.Expr), statement.target.id
 
