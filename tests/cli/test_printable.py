@@ -28,12 +28,12 @@ def test_newlines_joiners_scripts_and_markup_of_others_stay(kept):
     [
         ("\x1b[2J", "␛[2J"),
         ("\x1b]0;title\x07", "␛]0;title␇"),
-        ("\x9b31m", "⟨9B⟩31m"),
+        ("\x9b31m", "⟨U+009B⟩31m"),
         ("ab\rc", "ab␍c"),
         ("ab\x08c", "ab␈c"),
-        ("\u202eabc", "⟨202E⟩abc"),
+        ("\u202eabc", "⟨U+202E⟩abc"),
         ("\x7f", "␡"),
-        ("\udc80", "⟨DC80⟩"),
+        ("\udc80", "⟨U+DC80⟩"),
     ],
 )
 def test_what_a_terminal_would_obey_is_shown(attack, shown):

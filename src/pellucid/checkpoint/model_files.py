@@ -108,7 +108,4 @@ def empty_model(config: ModelConfig) -> TransformerLM:
     """A model whose weights hold nothing yet: quick to make, and no random stream is touched."""
     with torch.device("meta"):
         model = TransformerLM(config)
-    model.to_empty(device="cpu")
-    if config.tie_embeddings:
-        model.lm_head.weight = model.token_embedding.weight  # allocating made two of them
-    return model
+    return model.to_empty(device="cpu")

@@ -41,7 +41,6 @@ def parse(kind: type[Arguments], words: Sequence[str], verb: str) -> Arguments:
                 args=words,
                 config=(
                     tyro.conf.FlagCreatePairsOff,
-                    tyro.conf.OmitArgPrefixes,
                     tyro.conf.PositionalMetavarFromFieldName,
                     tyro.conf.UseAppendAction,
                     tyro.conf.HelptextFromCommentsOff,

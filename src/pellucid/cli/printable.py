@@ -15,11 +15,11 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066
 def printable(text: str) -> str:
     """The text with every character that a terminal would obey written out.
 
-    Control characters become their pictures (U+2400 ...); what has no picture becomes ⟨its number⟩.
+    Control characters become their pictures (U+2400 ...); what has no picture becomes ⟨U+ and its number⟩.
 
     Example:
         >>> printable("plain, \\x1b[31mred\\r, \\x9b and \\u202e")
-        'plain, ␛[31mred␍, ⟨9B⟩ and ⟨202E⟩'
+        'plain, ␛[31mred␍, ⟨U+009B⟩ and ⟨U+202E⟩'
     """
     return OBEYED.sub(_picture, text)
 
@@ -28,4 +28,4 @@ def _picture(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨{code:02X}⟩"
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

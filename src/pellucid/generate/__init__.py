@@ -1,0 +1,34 @@
+"""A model at work: from a prompt to what comes next.
+
+Read the files in this order: sampling, decode, naive, stream. Only stream knows text; the others know ids.
+
+In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the command line.  Read next: sampling.py.
+"""
+
+from pellucid.generate.decode import decode, decode_one, fit_prompt, prefill, visible_from
+from pellucid.generate.naive import generate_naively
+from pellucid.generate.sampling import draw, keep_min_p, keep_top_k, keep_top_p, likeliest, sample, with_temperature
+from pellucid.generate.stream import Completion, StopFinder, TextStream, Writing, complete
+from pellucid.generation_config import GenerationConfig
+
+__all__ = [
+    "Completion",
+    "GenerationConfig",
+    "StopFinder",
+    "TextStream",
+    "Writing",
+    "complete",
+    "decode",
+    "decode_one",
+    "draw",
+    "fit_prompt",
+    "generate_naively",
+    "keep_min_p",
+    "keep_top_k",
+    "keep_top_p",
+    "likeliest",
+    "prefill",
+    "sample",
+    "visible_from",
+    "with_temperature",
+]

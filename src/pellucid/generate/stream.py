@@ -1,0 +1,213 @@
+"""From ids to text while they come: never half a character, never a piece of what should stop the text.
+
+    prompts ─encode─▶ ids ─decode─▶ one id at a time ─TextStream─▶ whole characters ─StopFinder─▶ chunks
+
+Chunks joined are the text: what is streamed and what is given at once is the same, because it is made the same way.
+A text that ends inside a character (max_tokens came first) ends with U+FFFD, as decoding all ids at once says.
+
+In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  Used by: load, train, the command line.
+Read next: ../load.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import torch
+
+from pellucid.generate.decode import check_prompts, decode, fit_prompt
+from pellucid.generate.sampling import new_seed, sample
+from pellucid.generation_config import GenerationConfig
+from pellucid.nn import TransformerLM
+from pellucid.text import TextTokenizer
+
+BROKEN = "\ufffd"
+"""What bytes decode to that are no character, or not yet."""
+
+WINDOW = 32
+"""Ids that are decoded anew with each one that comes; more than any character or accent is cut into."""
+
+
+@dataclass
+class Completion:
+    """What a model wrote after one prompt, and all that it takes to write it again."""
+
+    prompt: str
+    """The text that was gone on from."""
+    prompt_ids: list[int]
+    """Its ids as they were read; the end-of-text id stands for an empty prompt."""
+    num_dropped: int
+    """How many ids of a prompt too long for the context were dropped from its beginning."""
+    seed: int
+    """The same seed, prompt and settings write the same text."""
+    token_ids: list[int] = field(default_factory=list)
+    """The ids that were written; an end-of-text id that ended them is not among them."""
+    text: str = ""
+    """Their text, up to a stop text."""
+    finish_reason: Literal["stop", "length"] | None = None
+    """stop: the model ended the text, or a stop text came; length: max_tokens did. None: not finished."""
+
+
+class TextStream:
+    """The text of ids that come one at a time, as soon as its characters are whole.
+
+    Example:
+        >>> from pellucid.text import train_byte_pairs
+        >>> tokenizer = train_byte_pairs(["a"], 257)
+        >>> stream = TextStream(tokenizer)
+        >>> [stream.push(token_id) for token_id in tokenizer.encode("aß")]
+        ['a', '', 'ß']
+    """
+
+    def __init__(self, tokenizer: TextTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._ids: list[int] = []  # the newest ids, decoded together: a tokenizer may join or trim at a beginning
+        self._told = ""  # what of their text has been given
+
+    def push(self, token_id: int) -> str:
+        """The text that this id completes; often empty."""
+        self._ids.append(token_id)
+        text = self._tokenizer.decode(self._ids)
+        chunk = text.rstrip(BROKEN)[len(self._told) :]
+        self._told += chunk
+        if len(self._ids) > 2 * WINDOW and self._told == text:
+            self._forget()
+        return chunk
+
+    def finish(self) -> str:
+        """What is left: characters that will never be whole, as U+FFFD."""
+        return self._tokenizer.decode(self._ids)[len(self._told) :]
+
+    def _forget(self) -> None:
+        """Keep only the newest ids, if they read the same without those before."""
+        tail = self._tokenizer.decode(self._ids[-WINDOW:])
+        if tail and self._told.endswith(tail):
+            self._ids, self._told = self._ids[-WINDOW:], tail
+
+
+class StopFinder:
+    """Text up to the first stop text, however it is cut into chunks; what may be the beginning of one is held back.
+
+    Example:
+        >>> finder = StopFinder(["END"])
+        >>> [finder.push(chunk) for chunk in ("on E", "or EN", "Dless")], finder.found
+        (['on ', 'Eor ', ''], True)
+    """
+
+    def __init__(self, stop: Sequence[str]) -> None:
+        self._stop = tuple(stop)
+        self._held = ""
+        self.found = False
+
+    def push(self, text: str) -> str:
+        """The text that is surely not part of a stop text; nothing more once one has been found."""
+        if self.found:
+            return ""
+        self._held += text
+        places = [place for place in map(self._held.find, self._stop) if place >= 0]
+        self.found = bool(places)
+        end = min(places) if places else len(self._held) - self._length_of_beginning()
+        sure, self._held = self._held[:end], "" if self.found else self._held[end:]
+        return sure
+
+    def finish(self) -> str:
+        """What was held back and turned out to be no stop text."""
+        held, self._held = self._held, ""
+        return held
+
+    def _length_of_beginning(self) -> int:
+        longest = min(len(self._held), max(map(len, self._stop), default=1) - 1)
+        ends = (self._held[len(self._held) - length :] for length in range(longest, 0, -1))
+        return next((len(end) for end in ends if any(stop.startswith(end) for stop in self._stop)), 0)
+
+
+class Writing:
+    """Texts being written side by side, `config.num_samples` for each prompt; iterating gives chunks as they come.
+
+    Args:
+        model: The model.
+        tokenizer: Its own.
+        prompts: Texts to go on from; an empty one begins a document.
+        config: How to choose and when to stop.
+
+    Raises:
+        GenerationError: if a prompt is longer than the context.
+        TokenizerError: if a prompt has characters that the tokenizer does not know, naming them.
+    """
+
+    def __init__(
+        self, model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[str], config: GenerationConfig
+    ) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        seed = new_seed() if config.seed is None else config.seed
+        self.config = replace(config, seed=seed)
+        self.completions = [
+            Completion(prompt, *self._read(prompt), seed=(seed + index) % 2**63)
+            for prompt in prompts
+            for index in range(config.num_samples)
+        ]
+        check_prompts(model, [completion.prompt_ids for completion in self.completions])
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Write.
+
+        Yields:
+            (number of the completion, its next characters); `completions` is up to date.
+        """
+        config, completions = self.config, self.completions
+        for completion in completions:
+            completion.token_ids, completion.text, completion.finish_reason = [], "", None
+            if config.max_tokens == 0:
+                completion.finish_reason = "length"
+        streams = [torch.Generator().manual_seed(completion.seed) for completion in completions]
+        texts = [TextStream(self.tokenizer) for _ in completions]
+        finders = [StopFinder(config.stop) for _ in completions]
+        steps = decode(
+            self.model,
+            [completion.prompt_ids for completion in completions],
+            lambda number, logits: sample(logits, config, streams[number]),
+            max_tokens=config.max_tokens,
+            has_stopped=lambda number: completions[number].finish_reason is not None,
+        )
+        for number, token_id in steps:
+            chunk = self._take(completions[number], token_id, texts[number], finders[number])
+            completions[number].text += chunk
+            if chunk:
+                yield number, chunk
+
+    def _take(self, completion: Completion, token_id: int, text: TextStream, finder: StopFinder) -> str:
+        """The characters that an id adds to a completion, and whether it ends there."""
+        if token_id == self.tokenizer.end_of_text_id:
+            completion.finish_reason = "stop"
+            return finder.push(text.finish()) + finder.finish()
+        completion.token_ids.append(token_id)
+        chunk = finder.push(text.push(token_id))
+        if not finder.found and len(completion.token_ids) == self.config.max_tokens:
+            completion.finish_reason = "length"
+            chunk += finder.push(text.finish()) + finder.finish()
+        if finder.found:
+            completion.finish_reason = "stop"
+        return chunk
+
+    def _read(self, prompt: str) -> tuple[list[int], int]:
+        token_ids = self.tokenizer.encode(prompt).tolist() or [self.tokenizer.end_of_text_id]
+        return fit_prompt(token_ids, self.model.config.context_length, self.config.truncate_prompt)
+
+
+def complete(
+    model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[str], config: GenerationConfig
+) -> list[Completion]:
+    """Write everything, and give it when it is finished. Arguments and errors: as `Writing`'s.
+
+    Example:
+        >>> from pellucid.model_config import ModelConfig
+        >>> from pellucid.text import character_tokenizer
+        >>> tokenizer = character_tokenizer(["to be or not to be"])
+        >>> model = TransformerLM(ModelConfig(vocab_size=tokenizer.vocab_size, d_model=64, num_heads=4))
+        >>> len(complete(model, tokenizer, ["to ", ""], GenerationConfig(max_tokens=5, num_samples=2)))
+        4
+    """
+    writing = Writing(model, tokenizer, prompts, config)
+    for _ in writing:
+        pass
+    return writing.completions
