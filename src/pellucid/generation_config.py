@@ -23,7 +23,7 @@ class GenerationConfig:
         GenerationError: if a value lies outside its range.
 
     Example:
-        >>> GenerationConfig(temperature=0, stop="\\n").stop
+        >>> GenerationConfig(max_tokens=20, stop=("\\n",)).stop
         ('\\n',)
     """
 
@@ -56,29 +56,29 @@ class GenerationConfig:
             self._require_whole("top_k", 1)
         if self.seed is not None:
             self._require_whole("seed", 0, 2**63 - 1)  # what a torch.Generator takes
-        self._require_number("temperature", 0, math.inf)
-        self._require_number("top_p", 0, 1)
-        self._require_number("min_p", 0, 1)
+        self._require_number("temperature", math.inf)
+        self._require_number("top_p", 1.0)
+        self._require_number("min_p", 1.0)
         for text in self.stop:
             if not isinstance(text, str) or not text:
                 raise GenerationError(
                     "stop to be text of one character or more", came=repr(text), remedy="leave it out"
                 )
 
-    def _require_whole(self, name: str, least: int, most: float = math.inf) -> None:
+    def _require_whole(self, name: str, least: int, most: int | None = None) -> None:
         value = getattr(self, name)
-        if not _is_number(value) or value != value or value in (math.inf, -math.inf) or int(value) != value:
-            raise GenerationError(f"{name} to be a whole number", came=repr(value), remedy=f"choose {least} or more")
-        if not least <= value <= most:
-            bounds = f"{least} or more" if most == math.inf else f"from {least} to {most}"
+        bounds = f"a whole number of {least} or more" if most is None else f"a whole number from {least} to {most}"
+        whole = _is_number(value) and math.isfinite(value) and int(value) == value
+        if not whole or value < least or (most is not None and value > most):
             raise GenerationError(f"{name} to be {bounds}", came=repr(value), remedy=f"choose another {name}")
         object.__setattr__(self, name, int(value))
 
-    def _require_number(self, name: str, least: float, most: float) -> None:
+    def _require_number(self, name: str, most: float) -> None:
         value = getattr(self, name)
-        bounds = f"a number of {least} or more" if most == math.inf else f"a number from {least} to {most}"
-        if not _is_number(value) or not least <= value <= most or value == math.inf:
-            raise GenerationError(f"{name} to be {bounds}", came=repr(value), remedy=f"choose another {name}")
+        bounds = "0 or more" if most == math.inf else f"from 0 to {most:g}"
+        if not _is_number(value) or not 0 <= value <= most or value == math.inf:
+            raise GenerationError(f"{name} to be a number, {bounds}", came=repr(value), remedy=f"choose another {name}")
+        object.__setattr__(self, name, float(value))
 
 
 def _is_number(value: Any) -> bool:

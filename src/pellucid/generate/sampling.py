@@ -35,7 +35,7 @@ def sample(logits: Float[Tensor, " vocab"], config: GenerationConfig, stream: to
         GenerationError: if the logits hold NaN: the weights do not make a model.
 
     Example:
-        >>> sample(torch.tensor([0.0, 3.0, 1.0]), GenerationConfig(temperature=0), torch.Generator())
+        >>> sample(torch.tensor([0.0, 3.0, 1.0]), GenerationConfig(temperature=0.0), torch.Generator())
         1
     """
     logits = logits.to("cpu", torch.promote_types(logits.dtype, torch.float32))

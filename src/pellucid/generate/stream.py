@@ -55,7 +55,7 @@ class TextStream:
         >>> from pellucid.text import train_byte_pairs
         >>> tokenizer = train_byte_pairs(["a"], 257)
         >>> stream = TextStream(tokenizer)
-        >>> [stream.push(token_id) for token_id in tokenizer.encode("aß")]
+        >>> [stream.push(token_id) for token_id in tokenizer.encode("aß").tolist()]
         ['a', '', 'ß']
     """
 
