@@ -1,0 +1,135 @@
+"""`pellucid.load(path)`: a model and its own tokenizer from wherever they are, ready to write.
+
+    model = pellucid.load("runs/book-01")
+    print(model.generate("Once upon a time"))
+
+(The file is not named load.py: importing it would put a module where `pellucid.load`, the function, has to be.)
+
+In: a path.  Out: `Loaded`.  Used by: notebooks, the command line, serve, inspection.  Read next: cli/main.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pellucid.checkpoint import RunFolder, read_model
+from pellucid.errors import ModelFileError, TokenizerError
+from pellucid.generate import Completion, GenerationConfig, Writing, complete
+from pellucid.nn import TransformerLM
+from pellucid.text import TextTokenizer, load_tokenizer
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model with its tokenizer and what is known of it.
+
+    Example:
+        >>> from pellucid.model_config import ModelConfig
+        >>> from pellucid.text import character_tokenizer
+        >>> tokenizer = character_tokenizer(["to be or not to be"])
+        >>> model = TransformerLM(ModelConfig(vocab_size=tokenizer.vocab_size, d_model=64, num_heads=4)).eval()
+        >>> loaded = Loaded(model, tokenizer)
+        >>> loaded.generate("to ", max_tokens=5, seed=1) == loaded.generate("to ", max_tokens=5, seed=1)
+        True
+    """
+
+    model: TransformerLM
+    """In evaluation mode."""
+    tokenizer: TextTokenizer
+    """The very one it was trained with."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the run decided: run.json. Empty for a model without one."""
+
+    def generate(self, prompt: str = "", **settings: Any) -> str:
+        """What the model writes after a prompt; an empty one begins a document.
+
+        Args:
+            prompt: Text to go on from.
+            settings: Fields of `GenerationConfig`: max_tokens, temperature, top_k, top_p, min_p, stop, seed.
+
+        Raises:
+            GenerationError: for a setting out of its range or a prompt too long.
+            TokenizerError: if the prompt has characters that the model does not know, naming them.
+        """
+        return self.complete([prompt], **settings)[0].text
+
+    def complete(self, prompts: list[str], **settings: Any) -> list[Completion]:
+        """The same for several prompts side by side, each with all facts: text, ids, seed, why it ended."""
+        return complete(self.model, self.tokenizer, prompts, _config(settings))
+
+    def stream(self, prompt: str = "", **settings: Any) -> Iterator[str]:
+        """The same in pieces as they come, never half a character; joined they are what `generate` gives."""
+        writing = self.writing([prompt], **settings)
+        return (chunk for number, chunk in writing if number == 0)
+
+    def writing(self, prompts: list[str], **settings: Any) -> Writing:
+        """Several texts being written, to be iterated over: (number, chunk)."""
+        return Writing(self.model, self.tokenizer, prompts, _config(settings))
+
+
+def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
+    """Open a model.
+
+    Args:
+        path: A run folder, or a folder with a model.safetensors, config.json and tokenizer.json of ours.
+        device: Where to put the model.
+
+    Raises:
+        ModelFileError: if there is no model, or not one that can be read; it says what can.
+        TokenizerError: if the tokenizer is missing or is not the model's own.
+    """
+    path = Path(path)
+    _refuse_others(path)
+    is_run = (path / "run.json").exists()
+    facts = RunFolder.open(path).facts if is_run else {}
+    if is_run and not (path / "model.safetensors").exists():
+        raise ModelFileError(
+            f"a model in '{path}'", came="a run that has not saved one yet", remedy="wait, or let it train on"
+        )
+    model, tokenizer = read_model(path), load_tokenizer(path)
+    _require_a_pair(model, tokenizer, facts, path)
+    return Loaded(model.to(device), tokenizer, facts)
+
+
+def _config(settings: Mapping[str, Any]) -> GenerationConfig:
+    return settings["config"] if settings.keys() == {"config"} else GenerationConfig(**settings)
+
+
+def _refuse_others(path: Path) -> None:
+    """Say what can be opened, before anything is read."""
+    supported = "the folder that `pellucid train` wrote"
+    came = None
+    if path.suffix == ".gguf":
+        came = f"'{path}', a GGUF file, which this version cannot read yet"
+    elif not path.exists():
+        came = f"'{path}', where there is nothing"
+    elif not path.is_dir():
+        came = f"'{path}', a file"
+    elif not (path / "run.json").exists() and not (path / "config.json").exists():
+        came = f"'{path}', a folder without run.json or config.json"
+    elif not (path / "run.json").exists() and b'"pellucid"' not in (path / "config.json").read_bytes():
+        came = f"'{path}', a Hugging Face model, which this version cannot read yet"
+    if came:
+        raise ModelFileError("a model folder", came=came, remedy=f"give {supported}, such as runs/book-01")
+
+
+def _require_a_pair(model: TransformerLM, tokenizer: TextTokenizer, facts: Mapping[str, Any], path: Path) -> None:
+    """Refuse a tokenizer of another run: by its size, and by its fingerprint where the run recorded one."""
+    num_ids = model.config.vocab_size - model.config.num_unused_ids
+    if tokenizer.vocab_size != num_ids:
+        raise TokenizerError(
+            f"the tokenizer of this model, with {num_ids} ids",
+            came=f"one with {tokenizer.vocab_size} ids in '{path}'",
+            remedy="put back the tokenizer.json that was saved with the model",
+        )
+    recorded = facts.get("tokenizer")
+    expected = recorded.get("fingerprint") if isinstance(recorded, Mapping) else None
+    if expected is not None and expected != tokenizer.fingerprint:
+        raise TokenizerError(
+            "the tokenizer that the run recorded",
+            came=f"another of the same size in '{path}'",
+            remedy="put back the tokenizer.json that was saved with the model",
+        )
