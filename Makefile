@@ -12,7 +12,7 @@ DEVELOPMENT := $(VENV)/.made-to-develop
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
 
-# One torch thread per test process: with two processes on two cores, more of them wait for each other.
+# As many test processes as cores, each with one torch thread: more of them would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 help:  ## list what can be done
@@ -25,7 +25,7 @@ demo: $(RUNTIME)  ## train about two minutes on the built-in corpus, then let th
 	$(BIN)/pellucid generate runs/demo --max-tokens 200
 
 test: $(DEVELOPMENT)  ## the default tests: no GPU, no network, nothing slow
-	$(PYTEST) -n 2
+	$(PYTEST) -n auto --maxprocesses 4
 
 test-slow: $(DEVELOPMENT)  ## what takes longer
 	$(PYTEST) -m "slow and not real and not gpu and not network"
@@ -58,7 +58,7 @@ clean:  ## remove .venv and what tools left behind; runs/ stays
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RUNTIME): pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "pellucid needs Python 3.11 or newer, and none was found here: install one," \
+	@command -v "$(PYTHON)" >/dev/null || { echo "pellucid needs Python 3.11 or newer, and none was found here: install one," \
 		"or name it, as in 'make $(or $(firstword $(MAKECMDGOALS)),demo) PYTHON=/path/to/python3.12'." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("pellucid needs Python 3.11 or newer, but" \
 		" $(PYTHON) is %d.%d: name another, as in PYTHON=/path/to/python3.12." % sys.version_info[:2])'
