@@ -128,18 +128,19 @@ def dotted(node: ast.AST) -> str:
     return ""
 
 
-@cache
-def granted() -> dict[tuple[str, str], str]:
-    """What docs/decisions/ permits, as {(rule, path): what comes after}, from lines of the form
+def exceptions_in(note: str) -> dict[tuple[str, str], str]:
+    """What a note permits, as {(rule, path): the rest of the line}, from lines of this form, with a reason:
 
     Exception: file-lines src/pellucid/convert/names.py 400, because it is a table.
     """
-    found = {}
-    for note in sorted(DECISIONS.glob("*.md")):
-        for line in note.read_text(encoding="utf-8").splitlines():
-            if match := re.match(r"Exception: (\S+) (\S+?)[,:]? (.*because .*)", line):
-                found[match[1], match[2]] = match[3]
-    return found
+    lines = re.finditer(r"^Exception: (\S+) (\S+?),? (.*because .*)", note, re.MULTILINE)
+    return {(line[1], line[2]): line[3] for line in lines}
+
+
+@cache
+def granted() -> dict[tuple[str, str], str]:
+    """What all notes of docs/decisions/ permit."""
+    return exceptions_in("\n".join(note.read_text(encoding="utf-8") for note in sorted(DECISIONS.glob("*.md"))))
 
 
 def permitted(rule: str, path: str) -> bool:
