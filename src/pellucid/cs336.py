@@ -9,7 +9,6 @@ In: the course's arguments.  Out: what its tests expect.  Used by: learners.  Re
 import io
 import math
 import os
-import pickle
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, cast
 
@@ -19,7 +18,8 @@ from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor, nn
 
 from pellucid.convert.names import CS336, halves_to_neighbours, neighbours_to_halves, to_ours
-from pellucid.errors import DataError, ModelFileError
+from pellucid.convert.pickled import read_pickled
+from pellucid.errors import DataError
 from pellucid.loss import cross_entropy
 from pellucid.model_config import ModelConfig
 from pellucid.nn import (
@@ -62,6 +62,7 @@ __all__ = [
     "run_transformer_lm",
 ]
 
+File = str | os.PathLike[str] | IO[bytes] | io.IOBase
 Number = float | int  # the course passes a theta or a rate of 1 as a whole number
 
 NORM_EPSILON = 1e-5  # of every RMSNorm in the course
@@ -121,7 +122,7 @@ def run_scaled_dot_product_attention(
     Q: Float[Tensor, "*batch query d_head"],
     K: Float[Tensor, "*batch key d_head"],
     V: Float[Tensor, "*batch key d_value"],
-    mask: Bool[Tensor, "*mask query key"] | None = None,
+    mask: Bool[Tensor, "*#batch #query #key"] | None = None,
 ) -> Float[Tensor, "*batch query d_value"]:
     """Attention with any leading axes; a query may attend where the mask is True. See nn/attention.py."""
     return scaled_dot_product_attention(Q, K, V, mask)
@@ -132,7 +133,7 @@ def run_rope(
     theta: Number,
     max_seq_len: int,
     in_query_or_key: Float[Tensor, "*batch query d_head"],
-    token_positions: Integer[Tensor, "*positions query"],
+    token_positions: Integer[Tensor, "*#batch query"],
 ) -> Float[Tensor, "*batch query d_head"]:
     """Neighbouring features (2i, 2i + 1) turned by their position, which broadcasts over leading axes.
 
@@ -168,7 +169,7 @@ def run_multihead_self_attention_with_rope(
     v_proj_weight: Float[Tensor, "d_model d_in"],
     o_proj_weight: Float[Tensor, "d_model d_model"],
     in_features: Float[Tensor, "*batch query d_in"],
-    token_positions: Integer[Tensor, "*positions query"] | None = None,
+    token_positions: Integer[Tensor, "*#batch query"] | None = None,
 ) -> Float[Tensor, "*batch query d_model"]:
     """Causal multi-head attention whose queries and keys are turned by position (0, 1, 2, ... unless given)."""
     config = ModelConfig(
@@ -296,12 +297,7 @@ def run_get_batch(
     return rows[:, :-1], rows[:, 1:]
 
 
-def run_save_checkpoint(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    iteration: int,
-    out: str | os.PathLike[str] | IO[bytes] | io.IOBase,
-) -> None:
+def run_save_checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, iteration: int, out: File) -> None:
     """Write model, optimizer and iteration to a path or an open binary file, in torch's format as the course does.
 
     Runs of pellucid's own are safetensors and JSON (checkpoint/).
@@ -311,22 +307,13 @@ def run_save_checkpoint(
     )
 
 
-def run_load_checkpoint(
-    src: str | os.PathLike[str] | IO[bytes] | io.IOBase, model: nn.Module, optimizer: torch.optim.Optimizer
-) -> int:
+def run_load_checkpoint(src: File, model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """Restore what `run_save_checkpoint` wrote, and return its iteration. Data alone is read, never code.
 
     Raises:
         ModelFileError: a file that holds more than tensors, numbers and text, or something else altogether.
     """
-    try:
-        state = torch.load(cast(IO[bytes], src), map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        raise ModelFileError(
-            "a checkpoint of tensors, numbers and text",
-            came="one that holds code, or another kind of file",
-            remedy="load only checkpoints written by run_save_checkpoint",
-        ) from error
+    state = read_pickled(src)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
     return state["iteration"]

@@ -10,7 +10,8 @@
 Muon wants maps between features. An embedding is a table of rows that are met one at a time, and the head its mirror
 image, so both belong to AdamW; a norm weight pulled towards 0 would switch its feature off, so vectors never decay.
 
-In: a model, an `OptimizerConfig`.  Out: `ParameterGroup`s.  Used by and read next: model_optimizer.py.
+In: a model, an `OptimizerConfig`.  Out: `ParameterGroup`s.  Used by: model_optimizer.py.
+Read next: model_optimizer.py.
 """
 
 from collections.abc import Mapping

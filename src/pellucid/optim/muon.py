@@ -137,8 +137,8 @@ class Muon(torch.optim.Optimizer):
         nesterov: Look one step ahead along the new mean.
         steps: Steps of the orthogonalisation.
         update_scale: See `update_factor`; the shape that counts is a slice's.
-        precision: What the orthogonalisation multiplies in. bfloat16 is two to four times faster where a processor has units
-            for it, but rounds so coarsely that equal work cut otherwise gives losses 1e-4 apart (float32: 5e-7).
+        precision: What the orthogonalisation multiplies in. bfloat16 is two to four times faster where a processor has
+            units for it, but rounds so coarsely that equal work cut otherwise gives losses 1e-4 apart (float32: 5e-7).
 
     Raises:
         ConfigError: a parameter that is not a matrix, or slices that do not add up to its rows.
