@@ -1,6 +1,6 @@
 """A rule gives way only by a line in docs/decisions/ that names a rule, a place that exists, and a reason."""
 
-from tests.house.source_tree import ROOT, exceptions_in, granted, report
+from tests.house.source_tree import DECISIONS, ROOT, exceptions_in, granted, report
 
 RULES = {"file-lines", "function-lines", "constructor-arguments", "no-own-test", "hidden-import", "prints", "unsafe"}
 
@@ -24,3 +24,9 @@ def test_every_exception_is_about_a_rule_and_a_file_that_exist():
         if rule not in RULES or not (ROOT / place.partition(":")[0]).exists()
     ]
     report("Exceptions in docs/decisions/ name rules and files that exist:", wrong)
+
+
+def test_every_note_has_a_number_of_its_own():
+    numbers = [note.name[:4] for note in DECISIONS.glob("*.md")]
+    report("Notes in docs/decisions/ are numbered, each once:", sorted({n for n in numbers if numbers.count(n) > 1}))
+    assert all(number.isdigit() for number in numbers)

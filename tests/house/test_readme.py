@@ -62,12 +62,10 @@ def test_every_command_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path):
     for command in commands(README):
         if command.startswith(("make ", "git ", "cd ")):
             continue
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, encoding="utf-8", check=False
-        )
-        assert done.returncode == 0, (
-            f"{command}\nended with {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
-        )
+        words = ["bash", "-c", command]
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=1200)
+        said = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+        assert done.returncode == 0, f"{command}\nended with {done.returncode}\n{said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
