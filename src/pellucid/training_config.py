@@ -2,7 +2,8 @@
 
 The docstring under each field is its help text on the command line.
 
-In: field values.  Out: `OptimizerConfig`, `ScheduleConfig`.  Used by: optim, train, presets, the command line.
+In: field values.  Out: `OptimizerConfig`, `ScheduleConfig`,
+`TrainingConfig`.  Used by: optim, train, presets, the command line.
 Read next: optim/muon.py.
 """
 
@@ -18,6 +19,9 @@ UpdateScale = Literal["original", "match_rms_adamw", "none"]
 NewtonSchulzPrecision = Literal["float32", "bfloat16"]
 AttentionSlices = Literal["whole", "parts", "heads"]
 ScheduleShape = Literal["trapezoid", "cosine", "constant"]
+Precision = Literal["auto", "float32", "bfloat16"]
+AttentionPath = Literal["auto", "written-out", "fused"]
+Compile = Literal["auto", "on", "off"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +115,60 @@ class ScheduleConfig:
         _require(self.warm_up_steps >= 0, "warm_up_steps to be 0 or more", self.warm_up_steps, "warm_up_steps")
         for name in ("decay_fraction", "final_fraction"):
             _require(0 <= getattr(self, name) <= 1, f"{name} from 0 to 1", getattr(self, name), name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How long and how a run trains; what is left at None, the planner chooses from the size of the text.
+
+    Raises:
+        ConfigError: if a value lies outside its range.
+
+    Example:
+        >>> TrainingConfig(steps=100).minutes is None
+        True
+    """
+
+    minutes: float | None = None
+    """Wall-clock time of the whole run, from Enter to the last line. Default: 5, unless steps is given."""
+    steps: int | None = None
+    """Optimizer steps, instead of minutes."""
+    batch_size: int | None = None
+    """Rows of context_length tokens in one optimizer step."""
+    micro_batch_size: int | None = None
+    """Rows computed at once; smaller needs less memory, and changes no number. Default: batch_size."""
+    evaluations: int = 10
+    """How many times the held-out text is scored, a sample written and a checkpoint saved."""
+    precision: Precision = "auto"
+    """What products are taken in; auto tries, checks and times."""
+    attention: AttentionPath = "auto"
+    """written-out or fused; auto tries, checks and times."""
+    compile: Compile = "auto"
+    """Whether torch.compile makes one program of the step; auto asks whether it pays back within the run."""
+    threads: int | None = None
+    """CPU threads. Default: torch's, one per core."""
+    seed: int = 0
+    """Chooses initial weights, batches, dropout and samples."""
+    prompt: str = ""
+    """What every sample continues. Default: the start of a document."""
+
+    def __post_init__(self) -> None:
+        _require(
+            self.minutes is None or self.steps is None,
+            "minutes or steps, one of the two",
+            f"minutes={self.minutes} and steps={self.steps}",
+            "of the two",
+        )
+        if self.minutes is not None:
+            _require(0 < self.minutes < float("inf"), "minutes above 0", self.minutes, "minutes")
+        for name in ("steps", "batch_size", "micro_batch_size", "threads"):
+            value = getattr(self, name)
+            _require(value is None or value >= 1, f"{name} of 1 or more", value, name)
+        _require(self.evaluations >= 1, "evaluations of 1 or more", self.evaluations, "evaluations")
+        _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
+        _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))
+        _require_choice("attention", self.attention, ("auto", "written-out", "fused"))
+        _require_choice("compile", self.compile, ("auto", "on", "off"))
 
 
 def _require(condition: bool, expected: str, came: object, name: str) -> None:

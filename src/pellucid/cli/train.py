@@ -1,0 +1,22 @@
+"""`pellucid train SOURCE…`: from a text to a model that writes.
+
+In: flags.  Out: a run folder, lines on the screen.  Used by: main.  Read next: train_screen.py.
+"""
+
+import time
+from collections.abc import Sequence
+
+BEGUN = time.monotonic()
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the verb."""
+    if not {"-h", "--help"} & set(words):
+        # Before anything slow is imported: a person shall see at once that it has begun.
+        print("pellucid train: reading the text and starting torch, a few seconds.", flush=True)
+    from pellucid.cli.train_flags import parse_flags
+
+    flags = parse_flags(words)
+    from pellucid.cli.train_run import carry_out
+
+    return carry_out(flags, BEGUN)

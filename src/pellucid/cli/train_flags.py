@@ -1,0 +1,101 @@
+"""The flags of `pellucid train`.
+
+Model, optimizer and schedule have flags named after the fields of their configurations, with the same help; a flag
+that is not given leaves the choice to the planner.
+
+In: words.  Out: `TrainFlags`.  Used by: train.py.  Read next: train_run.py.
+"""
+
+import ast
+import dataclasses
+import inspect
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, get_type_hints
+
+import tyro
+
+from pellucid.cli.arguments import parse
+from pellucid.model_config import ModelConfig
+from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
+
+
+def _partial(config: type, left_out: frozenset[str] = frozenset()) -> type:
+    """A dataclass with the fields of `config`, all optional and None, each with its docstring as help."""
+    hints, helps = get_type_hints(config), field_help(config)
+    return dataclasses.make_dataclass(
+        f"{config.__name__}Flags",
+        [
+            (
+                one.name,
+                Annotated[hints[one.name] | None, tyro.conf.arg(help=helps.get(one.name, ""))],
+                field(default=None),
+            )
+            for one in dataclasses.fields(config)
+            if one.name not in left_out
+        ],
+        kw_only=True,
+    )
+
+
+def field_help(config: type) -> dict[str, str]:
+    """The docstring under each field of a dataclass."""
+    body = ast.parse(inspect.getsource(config)).body[0].body
+    return {
+        before.target.id: " ".join(after.value.value.split())
+        for before, after in itertools.pairwise(body)
+        if isinstance(before, ast.AnnAssign)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    }
+
+
+def given(flags: Any) -> dict[str, Any]:
+    """What was set on the command line."""
+    return {name: value for name, value in vars(flags).items() if value is not None}
+
+
+ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
+OptimizerFlags = _partial(OptimizerConfig)
+ScheduleFlags = _partial(ScheduleConfig)
+
+
+@dataclass(kw_only=True)
+class TrainFlags:
+    """Learn from text: files and folders of UTF-8 text, or none for Python's own documentation.
+
+    Leaves a run folder with the model, its tokenizer, checkpoints and everything the screen showed.
+    """
+
+    sources: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Files and folders of text, Markdown or code."""
+    out: str | None = None
+    """The run folder. Default: runs/NAME-01, the next free number."""
+    resume: str | None = None
+    """Go on with this run folder; every other setting is the run's own."""
+    preset: Literal["default", "gpt2", "char-gpt"] = "default"
+    """The shape of the model: default can be exported anywhere."""
+    tokenizer: str | None = None
+    """char, bpe, or the path of a tokenizer.json. Default: what fits the size of the text."""
+    vocab_size: int | None = None
+    """How many ids bpe learns. Default: what fits the size of the text."""
+    encoding: str | None = None
+    """The encoding of the files, if it is not UTF-8."""
+    training: tyro.conf.OmitArgPrefixes[TrainingConfig] = field(default_factory=TrainingConfig)
+    model: ModelFlags = field(default_factory=ModelFlags)
+    """Fields of the model; what is not given is the preset's and the planner's."""
+    optimizer: OptimizerFlags = field(default_factory=OptimizerFlags)
+    """Learning rates and what goes with them."""
+    schedule: ScheduleFlags = field(default_factory=ScheduleFlags)
+    """How the learning rate rises and falls."""
+
+
+def parse_flags(words: Sequence[str]) -> TrainFlags:
+    """The flags in `words`.
+
+    Raises:
+        UserError: for flags that do not exist or do not fit.
+    """
+    return parse(TrainFlags, words, "train")

@@ -1,0 +1,55 @@
+"""Training: from text to a model that writes, as a run that is counted in steps and can be gone on with.
+
+    events → variant → probe → step → trial → evaluation → recipe → material → sample → facts → loop → run
+                                                                                          (reading order)
+
+In: a `Request`.  Out: a run folder, and events to whoever listens.  Used by: the command line, bench.
+Read next: events.py.
+"""
+
+from pellucid.train.evaluation import evaluate
+from pellucid.train.events import (
+    CompileBegun,
+    Evaluated,
+    Event,
+    Finished,
+    Observer,
+    Planned,
+    Replanned,
+    Sampled,
+    Saved,
+    StepDone,
+    TextRead,
+    TextTokenized,
+    VariantTried,
+    YardsticksMeasured,
+)
+from pellucid.train.recipe import PRESETS, Recipe, choose_recipe
+from pellucid.train.run import Request, resume, train
+from pellucid.train.variant import Variant, loss_function
+
+__all__ = [
+    "PRESETS",
+    "CompileBegun",
+    "Evaluated",
+    "Event",
+    "Finished",
+    "Observer",
+    "Planned",
+    "Recipe",
+    "Replanned",
+    "Request",
+    "Sampled",
+    "Saved",
+    "StepDone",
+    "TextRead",
+    "TextTokenized",
+    "Variant",
+    "VariantTried",
+    "YardsticksMeasured",
+    "choose_recipe",
+    "evaluate",
+    "loss_function",
+    "resume",
+    "train",
+]

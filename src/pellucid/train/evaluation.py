@@ -1,0 +1,62 @@
+"""How well the model predicts text it has not read, in bits per character.
+
+The ten held-out passages are scored apart, each in windows of the context length that do not overlap, always eagerly
+and in float32: the figure does not depend on how the run computes its steps. Every character counts in the denominator,
+and one the tokenizer cannot write costs the same escape as it costs the n-gram tables.
+
+In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command line.  Read next: recipe.py.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from pellucid.data import PreparedData, windows
+from pellucid.loss import summed_cross_entropy
+from pellucid.nn import TransformerLM
+from pellucid.yardsticks import Score
+
+TOKENS_AT_ONCE = 4096  # rows x context; more does not run faster on a CPU and needs more memory
+
+
+@contextmanager
+def reading(model: TransformerLM) -> Iterator[TransformerLM]:
+    """The model as evaluation and sampling use it: no dropout, torch's attention kernel; afterwards as before."""
+    was_training, was_fused = model.training, [block.attention.fused for block in model.blocks]
+    model.eval()
+    model.use_fused_attention(True)
+    try:
+        with torch.no_grad():
+            yield model
+    finally:
+        model.train(was_training)
+        for block, fused in zip(model.blocks, was_fused, strict=True):
+            block.attention.fused = fused
+
+
+def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score:
+    """Bits the model spends on each held-out passage.
+
+    Args:
+        model: In any mode; it is left in the same one, and no random stream is touched.
+        data: Whose held-out passages are scored.
+        end_of_text_id: What each passage begins with.
+    """
+    context_length = model.config.context_length
+    longest = max(len(piece.tokens) for piece in data.held_out) - 1
+    context_length = min(context_length, max(longest, 1))
+    batch_size = max(1, min(TOKENS_AT_ONCE // context_length, -(-longest // context_length)))
+    device = next(model.parameters()).device
+    bits = []
+    with reading(model):
+        for piece in data.held_out:
+            nats = 0.0
+            for inputs, targets in windows(
+                piece.tokens, context_length=context_length, batch_size=batch_size, end_of_text_id=end_of_text_id
+            ):
+                total, _ = summed_cross_entropy(model(inputs.to(device)), targets.to(device))
+                nats += float(total)
+            bits.append(nats / math.log(2) + piece.escaped * data.escape_bits)
+    return Score("model", tuple(bits), tuple(piece.characters for piece in data.held_out))

@@ -1,0 +1,194 @@
+"""What happens during a run, as data: training writes nothing to a screen, it emits these.
+
+Whoever listens decides what to do: the command line prints, the run folder keeps each event as a line of metrics.jsonl,
+a test collects them. An event says everything a listener may need, so none asks back.
+
+In: facts.  Out: frozen records.  Used by: every file of this room, the command line, the report.  Read next: plan.py.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pellucid.yardsticks import Yardsticks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Anything that happened."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The event as metrics.jsonl keeps it: its name, then its fields."""
+        return {"event": type(self).__name__, **asdict(self)}
+
+
+Observer = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRead(Event):
+    """The sources have been surveyed."""
+
+    name: str
+    documents: int
+    characters: int
+    distinct_characters: int
+    fingerprint: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextTokenized(Event):
+    """The tokenizer is ready and both sides of the split are ids."""
+
+    kind: str
+    vocab_size: int
+    training_tokens: int
+    held_out_tokens: int
+    characters_per_token: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class YardsticksMeasured(Event):
+    """What simple predictors make of the held-out text, in bits per character."""
+
+    chance: float
+    letters: float
+    best_ngram: float
+    best_ngram_name: str
+    xz: float
+    note: str = ""
+
+    @classmethod
+    def of(cls, yardsticks: Yardsticks) -> "YardsticksMeasured":
+        """The shown ones of `yardsticks`."""
+        return cls(
+            chance=yardsticks.chance.bits_per_character,
+            letters=yardsticks.letters.bits_per_character,
+            best_ngram=yardsticks.best_ngram.bits_per_character,
+            best_ngram_name=yardsticks.best_ngram.name,
+            xz=yardsticks.xz.bits_per_character,
+            note=yardsticks.xz.note,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileBegun(Event):
+    """The step is being compiled: what it costs and from what run length on it pays."""
+
+    expected_seconds: float
+    pays_after_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantTried(Event):
+    """One way to compute the step was checked and timed. `admitted` says whether it is right; `reason` why not."""
+
+    variant: str
+    admitted: bool
+    reason: str
+    step_seconds: float | None = None
+    compile_seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned(Event):
+    """The run is fixed: from here on it is counted in steps."""
+
+    model: dict[str, Any]
+    parameters: int
+    batch_size: int
+    tokens_per_step: int
+    steps: int
+    epochs: float
+    step_seconds: float
+    variant: str
+    threads: int
+    device: str
+    evaluate_every: int
+    minutes: float | None
+    out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepDone(Event):
+    """An optimizer step. Rates are what this step used; bits per character are of its own batch, before the update."""
+
+    step: int
+    steps: int
+    bits_per_character: float
+    gradient_norm: float
+    learning_rates: dict[str, float]
+    epoch: float
+    tokens_per_second: float
+    seconds_left: float
+    skipped: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated(Event):
+    """The held-out passages were scored. The best step is chosen on the even ones; the odd ones were never asked."""
+
+    step: int
+    steps: int
+    train: float | None
+    held_out: float
+    standard_error: float | None
+    held_out_even: float
+    held_out_odd: float
+    is_best: bool
+    seconds: float
+    epoch: float = 0.0
+    tokens_per_second: float = 0.0
+    seconds_left: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled(Event):
+    """The model continued the same prompt as every time."""
+
+    step: int
+    prompt: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replanned(Event):
+    """The machine is faster or slower than the trial said; the number of steps was set anew, once, before the decay."""
+
+    step: int
+    old_steps: int
+    new_steps: int
+    step_seconds: float
+    planned_step_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved(Event):
+    """A complete checkpoint is on the disk."""
+
+    step: int
+    path: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished(Event):
+    """The run is over, completed or stopped by a signal; model.safetensors holds the best step."""
+
+    completed: bool
+    step: int
+    steps: int
+    planned_steps: int
+    best_step: int
+    held_out: float
+    standard_error: float | None
+    held_out_even: float
+    held_out_odd: float
+    train: float | None
+    yardsticks: dict[str, Any] = field(default_factory=dict)
+    copied: str = ""
+    sample: str = ""
+    seconds: float = 0.0
+    tokens_per_second: float = 0.0
+    skipped_steps: int = 0
+    out: str = ""

@@ -1,0 +1,49 @@
+"""What run.json says of a run: everything that was decided, and everything that could make its numbers differ.
+
+In: a request, a plan.  Out: a dictionary for run.json.  Used by: run.  Read next: run.py.
+"""
+
+import os
+import platform
+import sys
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from pellucid import __version__
+from pellucid.data import Sources
+
+LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors")
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """The machine and the versions that compute the run."""
+    return {
+        "pellucid": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in LIBRARIES},
+        "system": f"{platform.system()} {platform.machine()}",
+        "device": device.type,
+        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor(),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "instruction_set": torch.backends.cpu.get_cpu_capability(),
+        "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+    }
+
+
+def of_sources(sources: Sources, name: str) -> dict[str, Any]:
+    """The text, by its names, sizes and hash."""
+    return {
+        "name": name,
+        "fingerprint": sources.fingerprint,
+        "characters": sources.characters,
+        "utf8_bytes": sources.utf8_bytes,
+        "documents": len(sources.documents),
+    }
+
+
+def command() -> list[str]:
+    """The command line as it was given."""
+    return ["pellucid", *sys.argv[1:]]

@@ -1,0 +1,80 @@
+"""Text → what training needs: a tokenizer, both sides of the split as ids, and the yardsticks.
+
+In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: facts.py.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pellucid.data import PreparedData, Sources, open_prepared, prepare, sample_split, training_texts
+from pellucid.text import TextTokenizer, character_tokenizer, load_tokenizer, train_byte_pairs
+from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
+from pellucid.train.recipe import Recipe
+from pellucid.yardsticks import measure_yardsticks
+
+LEARNED_FROM = 20_000_000  # characters: a vocabulary of thousands does not change with more, and memory stays small
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything made from the text."""
+
+    tokenizer: TextTokenizer
+    data: PreparedData
+
+    @property
+    def bits_per_nat(self) -> float:
+        """Bits per character that one nat per token comes to, on the training side."""
+        return 1 / (0.6931471805599453 * self.data.characters_per_token)  # log 2
+
+    def training_text(self, tokens_at_once: int = 1 << 16) -> Iterator[str]:
+        """The training side, written back from its ids."""
+        for start in range(0, len(self.data.train), tokens_at_once):
+            yield self.tokenizer.decode(self.data.train.read(start, min(start + tokens_at_once, len(self.data.train))))
+
+
+def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Observer) -> Material:
+    """Learn or load the tokenizer, and encode the text into token files in `folder`."""
+    tokenizer = make_tokenizer(sources, recipe)
+    data = prepare(sources, tokenizer, folder)
+    observe(
+        TextTokenized(
+            kind=tokenizer.kind,
+            vocab_size=tokenizer.vocab_size,
+            training_tokens=len(data.train),
+            held_out_tokens=sum(len(piece.tokens) for piece in data.held_out),
+            characters_per_token=data.characters_per_token,
+        )
+    )
+    return Material(tokenizer, data)
+
+
+def reopen_material(folder: Path, tokenizer_path: Path) -> Material:
+    """What `make_material` left in a run folder."""
+    tokenizer = load_tokenizer(tokenizer_path)
+    return Material(tokenizer, open_prepared(folder, tokenizer))
+
+
+def make_tokenizer(sources: Sources, recipe: Recipe) -> TextTokenizer:
+    """The tokenizer that a recipe names, learned on the training side alone."""
+    match recipe.tokenizer:
+        case "characters":
+            return character_tokenizer(training_texts(sources))
+        case "bpe":
+            return train_byte_pairs(_spread(training_texts(sources), sources.characters), recipe.vocab_size)
+        case path:
+            return load_tokenizer(path)
+
+
+def measure(sources: Sources, observe: Observer) -> YardsticksMeasured:
+    """What simple predictors make of the held-out text."""
+    measured = YardsticksMeasured.of(measure_yardsticks(sample_split(sources)))
+    observe(measured)
+    return measured
+
+
+def _spread(texts: Iterable[str], characters: int) -> Iterator[str]:
+    """All of a text, or every k-th piece of a long one."""
+    every = -(-characters // LEARNED_FROM)
+    return (text for number, text in enumerate(texts) if number % every == 0)

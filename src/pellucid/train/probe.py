@@ -1,0 +1,97 @@
+"""Is a variant of the step right, and how fast is it?
+
+Right means: on one batch and weights that are not small, the loss and every gradient are finite and equal to those of
+the plain way, eager and float32, within the bound of the number type. A variant that is not right is not used, however
+fast: on some processors compiled bfloat16 has given NaN gradients for queries and keys (docs/log.md).
+
+In: a model, a batch, a `Variant`.  Out: why it is wrong, or nothing; seconds.  Used by: trial, bench, doctor.
+Read next: trial.py.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from pellucid.nn import TransformerLM, initialize
+from pellucid.train.variant import LossFunction, Variant, loss_function
+
+Batch = tuple[Tensor, Tensor]
+Reference = tuple[float, dict[str, Tensor]]
+
+LOSS_BOUND = {"float32": 1e-4, "bfloat16": 1e-2}  # relative; bfloat16 keeps 8 bits, its error averages out in a loss
+GRADIENT_BOUND = {"float32": 1e-3, "bfloat16": 0.1}  # |g - g'| / |g'| of each parameter; seen: 1e-5, 0.03
+
+
+@contextmanager
+def probing(model: TransformerLM) -> Iterator[TransformerLM]:
+    """The model with ordinary random weights and no dropout; afterwards its own weights and mode are back.
+
+    Weights of a fresh run may be zero where a gradient would have to pass, and then every gradient agrees.
+    """
+    kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    initialize(model, "course", seed=0)
+    model.train(not model.config.dropout)  # a model without dropout need not be compiled once more for another mode
+    try:
+        yield model
+    finally:
+        model.train()
+        model.load_state_dict(kept)
+        model.zero_grad()
+
+
+def loss_and_gradients(model: TransformerLM, loss: LossFunction, batch: Batch) -> Reference:
+    """The mean loss of a batch and its gradient by parameter name."""
+    model.zero_grad()
+    total, count = loss(*batch)
+    mean = total / count.clamp(min=1)
+    mean.backward()
+    return float(mean.detach()), {name: p.grad.detach().clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def reference(model: TransformerLM, batch: Batch) -> Reference:
+    """What every variant must reproduce: eager, float32, attention written out."""
+    return loss_and_gradients(model, loss_function(model, Variant()), batch)
+
+
+def difference(found: Reference, expected: Reference, precision: str) -> str:
+    """Say what is wrong with a loss and its gradients; empty if nothing is.
+
+    Args:
+        found: The variant's.
+        expected: The reference's.
+        precision: Whose bound holds.
+    """
+    (loss, gradients), (true_loss, true_gradients) = found, expected
+    if not abs(loss - true_loss) <= LOSS_BOUND[precision] * abs(true_loss):
+        return f"its loss is {loss:.4f}, and should be {true_loss:.4f}"
+    for name, true in true_gradients.items():
+        if name not in gradients:
+            return f"{name} gets no gradient"
+        if not bool(gradients[name].isfinite().all()):
+            return f"the gradient of {name} is not finite"
+        error = float((gradients[name] - true).norm() / true.norm().clamp(min=1e-12))  # all-zero gradients agree
+        if not error <= GRADIENT_BOUND[precision]:
+            return f"the gradient of {name} is off by {error:.1%}"
+    return ""
+
+
+def seconds(action: Callable[[], object], *, at_least: int = 3, budget: float = 1.0) -> float:
+    """Median duration of an action, repeated until the budget is used, at least `at_least` times."""
+    durations: list[float] = []
+    while len(durations) < at_least or sum(durations) < budget:
+        begun = time.perf_counter()
+        action()
+        durations.append(time.perf_counter() - begun)
+    return sorted(durations)[len(durations) // 2]
+
+
+def product_speedup(rows: int, d_in: int, d_out: int) -> float:
+    """How many times faster this processor multiplies matrices of these sizes in bfloat16 than in float32."""
+    x, weight = torch.randn(rows, d_in), torch.randn(d_in, d_out)
+    narrow_x, narrow_weight = x.bfloat16(), weight.bfloat16()
+    narrow_x @ narrow_weight  # the first product sets the library up
+    slow = seconds(lambda: x @ weight, budget=0.05)
+    return slow / seconds(lambda: narrow_x @ narrow_weight, budget=0.05)

@@ -1,0 +1,160 @@
+"""Choose the fastest way to compute the step that is right and that pays back within the run.
+
+    eager float32 ──reference──▶ [eager bfloat16] ──▶ [compiled, best number type first] ──▶ fastest admitted one
+
+Compiling costs seconds before it saves any, so it is tried only where the run is long enough, and the line that says
+so comes before it begins. Nothing else runs while a variant is timed.
+
+In: a model, a way to take steps, the time left.  Out: a `Variant` and its seconds per step.  Used by: run.
+Read next: loop.py.
+"""
+
+import itertools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pellucid.nn import TransformerLM
+from pellucid.train.events import CompileBegun, Observer, VariantTried
+from pellucid.train.probe import (
+    Batch,
+    Reference,
+    difference,
+    loss_and_gradients,
+    probing,
+    product_speedup,
+    reference,
+    seconds,
+)
+from pellucid.train.step import TrainStep
+from pellucid.train.variant import LossFunction, Variant, loss_function
+from pellucid.training_config import TrainingConfig
+
+COMPILE_SECONDS = 30.0  # cold, 4 layers; 12 to 40 were measured on two cores (docs/log.md)
+COMPILE_GAIN = 1.4  # what compiling has brought at least, of the eager step's time
+WORTHWHILE_PRODUCTS = 1.3  # bfloat16 products must be this much faster, or conversions eat the gain
+FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2, costs more than it saves
+
+
+TIMED_STEPS, TIMED_SECONDS = 3, 1.0
+
+
+@dataclass
+class _Tried:
+    variant: Variant
+    loss: LossFunction
+    step_seconds: float
+
+
+def choose_variant(
+    model: TransformerLM,
+    batch: Batch,
+    config: TrainingConfig,
+    time_step: Callable[[LossFunction], float],
+    seconds_left: float,
+    observe: Observer,
+) -> tuple[Variant, LossFunction, float]:
+    """Try, check and time variants.
+
+    Args:
+        model: Is left as it was.
+        batch: What is compared on.
+        config: May fix precision, attention or compiling.
+        time_step: Seconds per optimizer step with a loss function.
+        seconds_left: Of the run; infinite when it is counted in steps.
+        observe: Hears what was tried.
+    """
+    begun = time.monotonic()
+    attention = config.attention
+    if attention == "auto":
+        attention = "fused" if model.config.context_length >= FUSED_FROM else "written-out"
+    with probing(model):
+        expected = reference(model, batch)
+    tried: list[_Tried] = []
+
+    def attempt(precision: str, compiled: bool) -> float | None:
+        variant = Variant(precision=precision, attention=attention, compiled=compiled)
+        found, spent = _attempt(model, batch, variant, expected, time_step, observe)
+        if found:
+            tried.append(found)
+        return spent
+
+    precisions = _precisions(model, batch, config)
+    for precision in reversed(precisions):
+        attempt(precision, False)
+    left = seconds_left - (time.monotonic() - begun)
+    if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
+        observe(CompileBegun(expected_seconds=COMPILE_SECONDS, pays_after_seconds=pays_after()))
+        for precision in precisions:
+            spent = attempt(precision, True)
+            worked = any(one.variant.compiled for one in tried)
+            if worked and (spent is None or spent > COMPILE_SECONDS / 3):  # a cold compiler: one program is enough
+                break
+    chosen = min(tried, key=lambda one: one.step_seconds)
+    if config.compile == "on":
+        chosen = min((one for one in tried if one.variant.compiled), key=lambda one: one.step_seconds, default=chosen)
+    model.use_fused_attention(chosen.variant.attention == "fused")
+    return chosen.variant, chosen.loss, chosen.step_seconds
+
+
+def pays_after() -> float:
+    """The run length, in seconds, from which compiling earns more than it costs."""
+    return COMPILE_SECONDS / (1 - 1 / COMPILE_GAIN)
+
+
+def _precisions(model: TransformerLM, batch: Batch, config: TrainingConfig) -> list[str]:
+    """The number types to try, the likely best first."""
+    if config.precision != "auto":
+        return [config.precision]
+    d_model, rows = model.config.d_model, batch[0].numel()
+    if product_speedup(rows, d_model, 3 * d_model) < WORTHWHILE_PRODUCTS:
+        return ["float32"]
+    return ["bfloat16", "float32"]
+
+
+def _attempt(
+    model: TransformerLM,
+    batch: Batch,
+    variant: Variant,
+    expected: Reference,
+    time_step: Callable[[LossFunction], float],
+    observe: Observer,
+) -> tuple[_Tried | None, float]:
+    """Check one variant and time it; returns it if it is right, and the seconds its first use took."""
+    loss = loss_function(model, variant)
+    begun = time.monotonic()
+    try:
+        with probing(model):
+            wrong = difference(loss_and_gradients(model, loss, batch), expected, variant.precision)
+    except Exception as error:  # whatever a compiler raises, the run goes on without it
+        if not variant.compiled:
+            raise
+        wrong = _first_line(error)
+    spent = time.monotonic() - begun
+    if wrong:
+        observe(VariantTried(variant=str(variant), admitted=False, reason=wrong, compile_seconds=spent))
+        return None, spent
+    step_seconds = time_step(loss)
+    observe(
+        VariantTried(
+            variant=str(variant),
+            admitted=True,
+            reason="",
+            step_seconds=step_seconds,
+            compile_seconds=spent if variant.compiled else 0.0,
+        )
+    )
+    return _Tried(variant, loss, step_seconds), spent
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return f"it could not be compiled ({text.splitlines()[0][:100]})"  # a compiler's first line says enough
+
+
+def time_steps(train_step: TrainStep) -> float:
+    """Seconds per optimizer step, update included; the caller puts the weights back afterwards."""
+    train_step.model.train()
+    steps = itertools.count(1)
+    train_step(next(steps), 1.0)  # the first one makes the optimizer's state
+    return seconds(lambda: train_step(next(steps), 1.0), at_least=TIMED_STEPS, budget=TIMED_SECONDS)

@@ -1,0 +1,93 @@
+"""The ways to compute one and the same step: number type, attention path, compiled or not.
+
+Which is fastest depends on the processor and on the size of the model; which is *right* is shown before any is used
+(probe.py). A variant is chosen once per run and recorded; a resumed run uses it again.
+
+In: a model.  Out: a function from batches to the summed loss.  Used by: probe, step, bench.  Read next: probe.py.
+"""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor, nn
+
+from pellucid.loss import summed_cross_entropy
+from pellucid.nn import TransformerLM
+
+LossFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One way to compute the step.
+
+    Example:
+        >>> str(Variant(precision="bfloat16", attention="written-out", compiled=True))
+        'bfloat16, written-out attention, compiled'
+        >>> Variant.parse(str(Variant())) == Variant()
+        True
+    """
+
+    precision: str = "float32"
+    """float32, or bfloat16 by autocast: weights stay in float32, products are taken in bfloat16."""
+    attention: str = "written-out"
+    """written-out (scores, softmax, weighted mean) or fused (torch's kernel)."""
+    compiled: bool = False
+    """Whether torch.compile makes one program of each block."""
+
+    def __str__(self) -> str:
+        return f"{self.precision}, {self.attention} attention, {'compiled' if self.compiled else 'eager'}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Variant":
+        """The variant that `str` wrote."""
+        precision, attention, how = text.split(", ")
+        return cls(precision=precision, attention=attention.removesuffix(" attention"), compiled=how == "compiled")
+
+
+class SummedLoss(nn.Module):
+    """Token ids and targets in, summed loss and number of scored tokens out.
+
+    The loss is inside a module's forward so that a wrapper for many processes can stand around all of it.
+
+    Args:
+        model: The language model.
+        precision: What products are taken in.
+    """
+
+    def __init__(self, model: TransformerLM, precision: str = "float32") -> None:
+        super().__init__()
+        self.model = model
+        self.precision = precision
+
+    def forward(
+        self, inputs: Int64[Tensor, "row position"], targets: Int64[Tensor, "row position"]
+    ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
+        """Score every token of the batch."""
+        with autocast(self.precision, inputs.device):
+            hidden = self.model.hidden_states(inputs)
+            return self.head_loss(hidden, targets)
+
+    def head_loss(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The head and the loss on what the blocks made."""
+        return summed_cross_entropy(self.model.logits(hidden), targets)
+
+
+def autocast(precision: str, device: torch.device) -> contextlib.AbstractContextManager:
+    """Where products are taken in `precision`; float32 changes nothing."""
+    if precision == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, getattr(torch, precision))
+
+
+def loss_function(model: TransformerLM, variant: Variant) -> LossFunction:
+    """The summed loss of `model`, computed the way `variant` says.
+
+    The model itself is shared and not changed, but for its choice of attention path.
+    """
+    model.use_fused_attention(variant.attention == "fused")
+    summed = SummedLoss(model, variant.precision)
+    return torch.compile(summed, dynamic=False) if variant.compiled else summed
