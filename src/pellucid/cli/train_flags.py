@@ -12,7 +12,7 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import tyro
 
@@ -41,15 +41,14 @@ def _partial(config: type, left_out: frozenset[str] = frozenset()) -> type:
 
 def field_help(config: type) -> dict[str, str]:
     """The docstring under each field of a dataclass."""
-    body = ast.parse(inspect.getsource(config)).body[0].body
-    return {
-        before.target.id: " ".join(after.value.value.split())
-        for before, after in itertools.pairwise(body)
-        if isinstance(before, ast.AnnAssign)
-        and isinstance(after, ast.Expr)
-        and isinstance(after.value, ast.Constant)
-        and isinstance(after.value.value, str)
-    }
+    definition = ast.parse(inspect.getsource(config)).body[0]
+    assert isinstance(definition, ast.ClassDef)
+    helps = {}
+    for before, after in itertools.pairwise(definition.body):
+        match before, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                helps[name] = " ".join(text.split())
+    return helps
 
 
 def given(flags: Any) -> dict[str, Any]:
@@ -57,9 +56,12 @@ def given(flags: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(flags).items() if value is not None}
 
 
-ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
-OptimizerFlags = _partial(OptimizerConfig)
-ScheduleFlags = _partial(ScheduleConfig)
+if TYPE_CHECKING:
+    ModelFlags = OptimizerFlags = ScheduleFlags = Any
+else:
+    ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
+    OptimizerFlags = _partial(OptimizerConfig)
+    ScheduleFlags = _partial(ScheduleConfig)
 
 
 @dataclass(kw_only=True)

@@ -5,9 +5,10 @@ In: `TrainFlags`.  Out: an exit code.  Used by: train.py.  Read next: train_scre
 
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_screen import TrainScreen
@@ -16,7 +17,7 @@ from pellucid.errors import UserError
 from pellucid.train import Event, Planned, Request, resume, train
 
 TOKENIZER_NAMES = {"char": "characters"}
-EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
+EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def carry_out(flags: TrainFlags, begun: float) -> int:
@@ -39,7 +40,7 @@ def carry_out(flags: TrainFlags, begun: float) -> int:
             sources = open_sources(flags.sources, encoding=flags.encoding) if flags.sources else builtin_corpus()
             request = _request(flags, sources)
             finished = train(request, observe, begun=begun, should_stop=stop.asked)
-    return 0 if finished.completed else EXIT_CODES.get(stop.number, 0)
+    return 0 if finished.completed or stop.number is None else EXIT_CODES[stop.number]
 
 
 def _request(flags: TrainFlags, sources: Sources) -> Request:
@@ -85,19 +86,18 @@ class StopSignal:
 
 
 @contextmanager
-def stop_signals() -> Iterator[StopSignal]:
-    """Ctrl-C and SIGTERM finish the step and save; a second Ctrl-C ends at once."""
+def stop_signals() -> Generator[StopSignal]:
+    """Ctrl-C and SIGTERM finish the step and save; a second one ends at once."""
     stop = StopSignal()
-    before = {number: signal.getsignal(number) for number in EXIT_CODES}
 
-    def handle(number: int, frame: object) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
+        handler = before[number]
         if stop.armed and stop.number is None:
             stop.number = number
-        else:
-            before[number](number, frame)
+        elif callable(handler):
+            handler(number, frame)
 
-    for number in EXIT_CODES:
-        signal.signal(number, handle)
+    before = {number: signal.signal(number, handle) for number in EXIT_CODES}
     try:
         yield stop
     finally:

@@ -1,6 +1,7 @@
 """Training: from text to a model that writes, as a run that is counted in steps and can be gone on with.
 
-    events → variant → probe → step → trial → evaluation → recipe → material → sample → facts → loop → run
+    events → variant → probe → step → trial → evaluation → sample → recipe → request → material → plan → progress →
+    loop → facts → machine → assembly → run
                                                                                           (reading order)
 
 In: a `Request`.  Out: a run folder, and events to whoever listens.  Used by: the command line, bench.
@@ -25,7 +26,8 @@ from pellucid.train.events import (
     YardsticksMeasured,
 )
 from pellucid.train.recipe import PRESETS, Recipe, choose_recipe
-from pellucid.train.run import Request, resume, train
+from pellucid.train.request import Request
+from pellucid.train.run import resume, train
 from pellucid.train.variant import Variant, loss_function
 
 __all__ = [

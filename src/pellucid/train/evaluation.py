@@ -8,23 +8,25 @@ In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command lin
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
+from typing import cast
 
 import torch
 
 from pellucid.data import PreparedData, windows
 from pellucid.loss import summed_cross_entropy
-from pellucid.nn import TransformerLM
+from pellucid.nn import TransformerBlock, TransformerLM
 from pellucid.yardsticks import Score
 
 TOKENS_AT_ONCE = 4096  # rows x context; more does not run faster on a CPU and needs more memory
 
 
 @contextmanager
-def reading(model: TransformerLM) -> Iterator[TransformerLM]:
+def reading(model: TransformerLM) -> Generator[TransformerLM]:
     """The model as evaluation and sampling use it: no dropout, torch's attention kernel; afterwards as before."""
-    was_training, was_fused = model.training, [block.attention.fused for block in model.blocks]
+    attentions = [cast(TransformerBlock, block).attention for block in model.blocks]
+    was_training, was_fused = model.training, [attention.fused for attention in attentions]
     model.eval()
     model.use_fused_attention(True)
     try:
@@ -32,8 +34,8 @@ def reading(model: TransformerLM) -> Iterator[TransformerLM]:
             yield model
     finally:
         model.train(was_training)
-        for block, fused in zip(model.blocks, was_fused, strict=True):
-            block.attention.fused = fused
+        for attention, fused in zip(attentions, was_fused, strict=True):
+            attention.fused = fused
 
 
 def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score:

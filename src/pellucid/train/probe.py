@@ -9,7 +9,7 @@ Read next: trial.py.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import torch
@@ -26,7 +26,7 @@ GRADIENT_BOUND = {"float32": 1e-3, "bfloat16": 0.1}  # |g - g'| / |g'| of each p
 
 
 @contextmanager
-def probing(model: TransformerLM) -> Iterator[TransformerLM]:
+def probing(model: TransformerLM) -> Generator[TransformerLM]:
     """The model with ordinary random weights and no dropout; afterwards its own weights and mode are back.
 
     Weights of a fresh run may be zero where a gradient would have to pass, and then every gradient agrees.
@@ -48,7 +48,9 @@ def loss_and_gradients(model: TransformerLM, loss: LossFunction, batch: Batch) -
     total, count = loss(*batch)
     mean = total / count.clamp(min=1)
     mean.backward()
-    return float(mean.detach()), {name: p.grad.detach().clone() for name, p in model.named_parameters() if p.grad is not None}
+    return float(mean.detach()), {
+        name: p.grad.detach().clone() for name, p in model.named_parameters() if p.grad is not None
+    }
 
 
 def reference(model: TransformerLM, batch: Batch) -> Reference:

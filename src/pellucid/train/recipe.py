@@ -6,11 +6,12 @@ cannot use a large one. The figures were found by experiment (docs/log.md) and a
 In: characters, minutes.  Out: `Recipe`.  Used by: prepare step of run.py, bench.  Read next: probe.py.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pellucid import presets
 from pellucid.model_config import ModelConfig
+from pellucid.nn.initialize import Scheme
 from pellucid.training_config import OptimizerConfig, ScheduleConfig
 
 PRESETS = {"default": presets.default, "gpt2": presets.gpt2, "char-gpt": presets.char_gpt}
@@ -30,7 +31,7 @@ class Recipe:
     """Arguments for it, vocab_size aside."""
     batch_size: int = 16
     """Rows per step."""
-    initialization: str = "zero-output"
+    initialization: Scheme = "zero-output"
     """Scheme of `nn.initialize`."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
@@ -38,6 +39,10 @@ class Recipe:
     def model_config(self, vocab_size: int) -> ModelConfig:
         """The model for a tokenizer of `vocab_size` ids."""
         return PRESETS[self.preset](**{"vocab_size": vocab_size, **self.model})
+
+    def as_json(self) -> dict[str, Any]:
+        """The recipe as run.json keeps it."""
+        return asdict(self)
 
 
 SHAPES = (  # (characters up to, sizes, vocabulary, dropout) for runs of a few minutes

@@ -5,12 +5,11 @@ A sample draws from a generator of its own, so taking one changes nothing in the
 In: a model, a tokenizer, a prompt.  Out: text.  Used by: run.  Read next: facts.py.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 
-from pellucid.generate.decode import decode, fit_prompt
-from pellucid.generate.sampling import sample
+from pellucid.generate import decode, fit_prompt, sample
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
@@ -21,21 +20,19 @@ CLOSING_TOKENS = 300  # enough to see a copied passage; about a second
 TEMPERATURE = 0.8
 
 
-def sampler(model: TransformerLM, tokenizer: TextTokenizer, prompt: str, seed: int) -> Callable[[int], tuple[str, str]]:
-    """A function from a step to (prompt, what the model makes of it); the seed is the same at every step."""
-    return lambda _step: (prompt, write(model, tokenizer, prompt, seed, SAMPLE_TOKENS))
+@dataclass(frozen=True)
+class Sampler:
+    """Writes from the same prompt, with the same seed, whenever it is asked."""
 
+    tokenizer: TextTokenizer
+    prompt: str
+    seed: int
 
-def closing_sample(model: TransformerLM, tokenizer: TextTokenizer, prompt: str, seed: int) -> str:
-    """A longer text, for people to read and to search for copied passages."""
-    return write(model, tokenizer, prompt, seed, CLOSING_TOKENS)
-
-
-def write(model: TransformerLM, tokenizer: TextTokenizer, prompt: str, seed: int, max_tokens: int) -> str:
-    """What follows a prompt, from the start of a document; the model is left as it was."""
-    ids = [tokenizer.end_of_text_id, *tokenizer.encode(prompt).tolist()]
-    ids, _ = fit_prompt(ids, model.config.context_length, truncate=True)
-    config, stream = GenerationConfig(temperature=TEMPERATURE), torch.Generator().manual_seed(seed)
-    with reading(model):
-        written = decode(model, [ids], lambda _, logits: sample(logits, config, stream), max_tokens=max_tokens)
-        return tokenizer.decode(token_id for _, token_id in written)
+    def __call__(self, model: TransformerLM, max_tokens: int = SAMPLE_TOKENS) -> str:
+        """What follows the prompt, from the start of a document; the model is left as it was."""
+        ids = [self.tokenizer.end_of_text_id, *self.tokenizer.encode(self.prompt).tolist()]
+        ids, _ = fit_prompt(ids, model.config.context_length, truncate=True)
+        config, stream = GenerationConfig(temperature=TEMPERATURE), torch.Generator().manual_seed(self.seed)
+        with reading(model):
+            written = decode(model, [ids], lambda _, logits: sample(logits, config, stream), max_tokens=max_tokens)
+            return self.tokenizer.decode(token_id for _, token_id in written)

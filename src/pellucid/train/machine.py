@@ -1,0 +1,25 @@
+"""The machine as a run uses it: threads, and algorithms that give the same numbers every time.
+
+In: a number of threads.  Out: torch's switches, set while a block lasts.  Used by: run, bench.  Read next: assembly.py.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def reproducible(threads: int | None) -> Generator[None]:
+    """Fixed threads and reproducible algorithms; afterwards torch is as it was before.
+
+    Compiled steps, and the gradient of looking rows up, are not reproducible on two threads without the switch.
+    """
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    torch.set_num_threads(threads or before[0])
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.use_deterministic_algorithms(before[1])

@@ -1,0 +1,47 @@
+"""How many steps fit: time left, divided by what a step takes, after what else needs time.
+
+In: a timed step, a deadline.  Out: `Progress` with its number of steps.  Used by: assembly.  Read next: progress.py.
+"""
+
+import time
+
+from pellucid.train.progress import Progress
+from pellucid.training_config import ScheduleConfig, TrainingConfig
+
+CLOSING_SECONDS = 2.0  # the last sample, the search for copied passages, the last files: 1 to 2 s were seen
+
+
+def last_step_at(begun: float, minutes: float | None, pause_seconds: float) -> float | None:
+    """When the last step, with its evaluation, should end; None for a run that has no clock."""
+    return None if minutes is None else begun + 60 * minutes - CLOSING_SECONDS - pause_seconds
+
+
+def plan_steps(
+    training: TrainingConfig,
+    schedule: ScheduleConfig,
+    *,
+    deadline: float | None,
+    step_seconds: float,
+    pause_seconds: float,
+) -> Progress:
+    """A run's beginning: how many steps it will have, and where its rate begins to fall.
+
+    Args:
+        training: Steps, if they are given; evaluations.
+        schedule: Where the decay begins.
+        deadline: When the last step should end, on time.monotonic's clock.
+        step_seconds: What a step takes.
+        pause_seconds: What an evaluation with its sample takes.
+
+    Example:
+        >>> plan_steps(TrainingConfig(steps=10), ScheduleConfig(decay_fraction=0.4), deadline=None,
+        ...            step_seconds=1.0, pause_seconds=1.0).decay_begins
+        6
+    """
+    if training.steps is not None:
+        steps = training.steps
+    else:
+        seconds = (deadline or 0.0) - time.monotonic() - training.evaluations * pause_seconds
+        steps = max(training.evaluations, int(seconds / step_seconds))
+    decay_steps = round(steps * schedule.decay_fraction) if schedule.shape == "trapezoid" else 0
+    return Progress(steps=steps, planned_steps=steps, decay_begins=steps - decay_steps)

@@ -1,0 +1,78 @@
+"""Where a run stands, and how fast it goes.
+
+In: what steps and evaluations gave.  Out: `Progress`, which a checkpoint holds; `Pace`.  Used by: loop.
+Read next: loop.py.
+"""
+
+import math
+import time
+from dataclasses import dataclass
+
+from pellucid.checkpoint import Checkpoint
+from pellucid.train.step import StepResult
+from pellucid.yardsticks import Score
+
+SMOOTHED = 0.95  # how much of the running train loss a step keeps: a mean over about twenty
+EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
+
+
+@dataclass
+class Progress:
+    """All that a checkpoint holds beside weights and optimizer."""
+
+    steps: int
+    """How many there will be."""
+    planned_steps: int
+    """How many the first plan had."""
+    decay_begins: int
+    """The last step before the rate falls."""
+    step: int = 0
+    """How many are done."""
+    replanned: bool = False
+    train: float | None = None
+    """Running mean of the train loss, bits per character."""
+    skipped: int = 0
+    skipped_in_a_row: int = 0
+    best_step: int = 0
+    best_even: float = math.inf
+    best_odd: float = math.inf
+    best_held_out: float = math.inf
+    best_standard_error: float | None = None
+
+    def count(self, result: StepResult, bits_per_character: float) -> None:
+        """Take note of a step."""
+        self.skipped += result.skipped
+        self.skipped_in_a_row = self.skipped_in_a_row + 1 if result.skipped else 0
+        if not result.skipped:
+            before = bits_per_character if self.train is None else self.train
+            self.train = SMOOTHED * before + (1 - SMOOTHED) * bits_per_character
+
+    def judge(self, score: Score) -> bool:
+        """Take note of a held-out score; says whether it is the best, which the even passages decide."""
+        even = score.of_passages(EVEN).bits_per_character
+        if not even < self.best_even:
+            return False
+        self.best_step, self.best_even = self.step, even
+        self.best_odd = score.of_passages(ODD).bits_per_character
+        self.best_held_out, self.best_standard_error = score.bits_per_character, score.standard_error
+        return True
+
+
+def restore(checkpoint: Checkpoint) -> Progress:
+    """The progress that a checkpoint holds."""
+    return Progress(**checkpoint.state["progress"])
+
+
+class Pace:
+    """How long steps take, everything between them included, since this process took the run up."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress, self.first, self.begun = progress, progress.step, time.monotonic()
+
+    def step_seconds(self) -> float:
+        """Mean duration of the steps so far."""
+        return (time.monotonic() - self.begun) / max(1, self.progress.step - self.first)
+
+    def seconds_left(self) -> float:
+        """Until the last step, if it goes on like this."""
+        return self.step_seconds() * (self.progress.steps - self.progress.step)

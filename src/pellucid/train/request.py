@@ -1,0 +1,82 @@
+"""What somebody asked for, and the recipe it comes to.
+
+In: sources, flags.  Out: `Request`.  Used by: the command line, run.  Read next: material.py.
+"""
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pellucid.data import Sources
+from pellucid.train import facts
+from pellucid.train.events import TextRead
+from pellucid.train.recipe import Recipe, choose_recipe
+from pellucid.training_config import TrainingConfig
+
+DEFAULT_MINUTES = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A run, as it was asked for."""
+
+    sources: Sources
+    name: str
+    """What the text is called on the screen and in run.json."""
+    out: Path
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+    preset: str = "default"
+    tokenizer: str | None = None
+    """characters, bpe, or the path of a tokenizer.json; None leaves it to the recipe."""
+    vocab_size: int | None = None
+    model: dict[str, Any] = field(default_factory=dict)
+    """Fields of ModelConfig to put over the recipe's; likewise the next two."""
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    schedule: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def minutes(self) -> float | None:
+        """Minutes, or None for a run that is counted in steps from the start."""
+        return None if self.training.steps else self.training.minutes or DEFAULT_MINUTES
+
+    def recipe(self) -> Recipe:
+        """The planner's recipe with everything that was asked for put over it.
+
+        Raises:
+            ConfigError: if that makes no model.
+        """
+        chosen = choose_recipe(self.sources.characters, self.minutes or DEFAULT_MINUTES, self.preset)
+        recipe = replace(
+            chosen,
+            tokenizer=self.tokenizer or chosen.tokenizer,
+            vocab_size=self.vocab_size or chosen.vocab_size,
+            model=chosen.model | self.model,
+            batch_size=self.training.batch_size or chosen.batch_size,
+            optimizer=replace(chosen.optimizer, **self.optimizer),
+            schedule=replace(chosen.schedule, **self.schedule),
+        )
+        recipe.model_config(recipe.vocab_size)
+        return recipe
+
+    def text_read(self) -> TextRead:
+        """What is to be said of the text."""
+        return TextRead(
+            name=self.name,
+            documents=len(self.sources.documents),
+            characters=self.sources.characters,
+            distinct_characters=len(self.sources.alphabet),
+            fingerprint=self.sources.fingerprint,
+            notes=tuple(self.sources.notes),
+        )
+
+    def first_facts(self, recipe: Recipe) -> dict[str, Any]:
+        """What makes the run what it is, for run.json; the plan is added when it is made."""
+        return {
+            "format": "pellucid-run",
+            "version": 1,
+            "name": self.out.name,
+            "command": facts.command(),
+            "seed": self.training.seed,
+            "data": facts.of_sources(self.sources, self.name),
+            "config": {**recipe.as_json(), "training": asdict(self.training)},
+        }
