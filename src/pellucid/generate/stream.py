@@ -11,6 +11,7 @@ Read next: ../load.py.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -63,12 +64,16 @@ class TextStream:
         self._tokenizer = tokenizer
         self._ids: list[int] = []  # the newest ids, decoded together: a tokenizer may join or trim at a beginning
         self._told = ""  # what of their text has been given
+        self._num_bytes = 0  # how many of the newest ids are bytes whose meaning the next may change
 
     def push(self, token_id: int) -> str:
         """The text that this id completes; often empty."""
         self._ids.append(token_id)
+        goes_on = self._num_bytes > 0 and not self._tokenizer.token_bytes(token_id)  # a special token says nothing
+        self._num_bytes = self._num_bytes + 1 if goes_on or token_id in revocable_ids(self._tokenizer) else 0
         text = self._tokenizer.decode(self._ids)
-        chunk = text.rstrip(BROKEN)[len(self._told) :]
+        sure = self._tokenizer.decode(self._ids[: -self._num_bytes]) if self._num_bytes else text.rstrip(BROKEN)
+        chunk = sure[len(self._told) :]
         self._told += chunk
         if len(self._ids) > 2 * WINDOW and self._told == text:
             self._forget()
@@ -83,6 +88,22 @@ class TextStream:
         tail = self._tokenizer.decode(self._ids[-WINDOW:])
         if tail and self._told.endswith(tail):
             self._ids, self._told = self._ids[-WINDOW:], tail
+
+
+@lru_cache(maxsize=8)
+def revocable_ids(tokenizer: TextTokenizer) -> frozenset[int]:
+    """Ids of single bytes that become U+FFFD when a later one does not fit: a run of them is judged as a whole.
+
+    So decode SentencePiece tokenizers with byte fallback. Byte-level BPE and characters have none.
+    """
+    if tokenizer.kind != "other":
+        return frozenset()
+    single = {token_id: tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)}
+    single = {token_id: byte for token_id, byte in single.items() if len(byte) == 1}
+    misfit = next((token_id for token_id, byte in single.items() if byte >= b"\x80"), None)
+    if misfit is None:
+        return frozenset()
+    return frozenset(token_id for token_id in single if tokenizer.decode([token_id, misfit]) == 2 * BROKEN)
 
 
 class StopFinder:
