@@ -100,7 +100,7 @@ def revocable_ids(tokenizer: TextTokenizer) -> frozenset[int]:
         return frozenset()
     single = {token_id: tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)}
     single = {token_id: byte for token_id, byte in single.items() if len(byte) == 1}
-    misfit = next((token_id for token_id, byte in single.items() if byte >= b"\x80"), None)
+    misfit = next((token_id for token_id, byte in single.items() if byte == b"\xff"), None)  # fits nothing in UTF-8
     if misfit is None:
         return frozenset()
     return frozenset(token_id for token_id in single if tokenizer.decode([token_id, misfit]) == 2 * BROKEN)
