@@ -117,6 +117,10 @@ def test_a_text_too_small_for_the_vocabulary_tells_the_number_reached():
     )
 
 
+def test_a_text_alone_is_not_taken_for_a_list_of_letters(byte_pairs, manual):
+    assert train_byte_pairs(manual, 1024).fingerprint == byte_pairs.fingerprint
+
+
 def test_progress_is_told_in_sentences():
     told = []
     train_byte_pairs(["to be or not " * 9, "to be " * 9], 260, on_progress=told.append)

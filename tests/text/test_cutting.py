@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pellucid.errors import TokenizerError
-from pellucid.text import character_tokenizer, spans, spans_of_ids, visible
+from pellucid.text import TokenSpan, spans, spans_of_ids, visible
 from tests.text.awkward_texts import AWKWARD
 
 
@@ -53,8 +53,18 @@ def test_halves_of_characters_are_told(byte_pairs):
     assert [span.is_part_of_character for span in cut] == [False, False, True, True, True]
 
 
-def test_a_span_tells_whether_a_line_ends():
-    assert [span.ends_line for span in spans(character_tokenizer(["a\n"]), "a\na")] == [False, True, False]
+@pytest.mark.parametrize(
+    ("token", "lines"),
+    [
+        (b"to", ["to"]),
+        (b"\n", ["↵", ""]),
+        (b" \n\n  if", ["·↵", "↵", "··if"]),
+        (b"\xe7\x99\n", ["⟨E7 99⟩↵", ""]),
+        (b"", [""]),
+    ],
+)
+def test_a_span_tells_where_new_lines_begin(token, lines):
+    assert TokenSpan(1, token, visible(token), is_special=False).lines == lines
 
 
 def test_special_tokens_are_shown_by_name_when_they_are_tokens(byte_pairs):

@@ -167,7 +167,7 @@ def test_an_interrupted_save_leaves_the_old_file(byte_pairs, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"not json", "the JSON of a tokenizer"),
+        (b"not json", r"the JSON of a tokenizer in .*tokenizer.json, but got something else"),
         (b'{"model": {}}', "the JSON of a tokenizer"),
         (b"", "the JSON of a tokenizer"),
         (b"\xff\xfe{", "in UTF-8"),

@@ -71,7 +71,7 @@ class BytePairProgress:
 
 
 def train_byte_pairs(
-    texts: Iterable[str],
+    texts: str | Iterable[str],
     vocab_size: int,
     *,
     sample_bytes: int | None = SAMPLE_BYTES,
@@ -82,7 +82,7 @@ def train_byte_pairs(
     The text is cut into words by `GPT2_SPLIT`, and where it spells the end of text; no merge reaches across.
 
     Args:
-        texts: The text, in pieces of any size; no more than the sample is kept in memory.
+        texts: The text, whole or in pieces of any size; no more than the sample is kept in memory.
         vocab_size: How many tokens there shall be. If the text has too few pairs, there are fewer.
         sample_bytes: From a longer text, pieces spread evenly over it are used, up to this many bytes of UTF-8.
             None: use all of it.
@@ -106,7 +106,7 @@ def train_byte_pairs(
     require_room_for_bytes(vocab_size, specials)
     report = on_progress or (lambda progress: None)
     sample = EvenSample(sample_bytes)
-    for text in texts:
+    for text in [texts] if isinstance(texts, str) else texts:
         for piece in trainable_pieces(text):
             sample.add(piece)
         report(_progress("reading", sample, vocab_size, vocab_size))

@@ -43,9 +43,13 @@ class TokenSpan:
         return False
 
     @property
-    def ends_line(self) -> bool:
-        """Whether the text goes on in a new line after it."""
-        return self.token.endswith(b"\n")
+    def lines(self) -> list[str]:
+        """What to show, in parts between which a new line begins: `["·↵", "··if"]` for an indented second line."""
+        if self.is_special:
+            return [self.shown]
+        first, *others = self.token.split(b"\n")  # this byte is never a part of another character
+        parts = [first + b"\n" * bool(others), *(part + b"\n" for part in others[:-1]), *others[-1:]]
+        return [visible(part) for part in parts]
 
 
 def visible(token: bytes) -> str:

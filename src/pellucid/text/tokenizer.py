@@ -48,6 +48,9 @@ _NAMED_UNKNOWNS = 40
 """How many unknown characters an error spells out: a page of another script would bury the sentence."""
 
 
+_CONTROLS = {"\n": "line end", "\t": "tab", "\r": "carriage return"}  # Unicode gives controls no names
+
+
 class Tokenizer(Protocol):
     """What the other rooms ask of a tokenizer."""
 
@@ -333,7 +336,10 @@ def load_tokenizer(path: str | os.PathLike[str], *, end_of_text: str | None = No
         raise TokenizerError(
             f"a tokenizer.json in UTF-8 at {path}", came=f"a file that cannot be read ({error})", remedy="check it"
         ) from error
-    return TextTokenizer(definition, end_of_text=end_of_text, configured_end=_configured_end(path))
+    try:
+        return TextTokenizer(definition, end_of_text=end_of_text, configured_end=_configured_end(path))
+    except TokenizerError as error:
+        raise TokenizerError(f"{error.expected} in {path}", came=error.came, remedy=error.remedy) from error
 
 
 def _parse(definition: str) -> library.Tokenizer:
@@ -367,17 +373,15 @@ def _require_end_of_text(found: str | None, asked: str | None) -> str:
 
 
 def _named(characters: str) -> str:
-    names = [
-        (f"{character!r} " if character.isprintable() and not character.isspace() else "")
-        + f"(U+{ord(character):04X}{_spoken(character)})"
-        for character in characters[:_NAMED_UNKNOWNS]
-    ]
+    names = ", ".join(f"{_name(character)} (U+{ord(character):04X})" for character in characters[:_NAMED_UNKNOWNS])
     more = f" and {len(characters) - _NAMED_UNKNOWNS} more" if len(characters) > _NAMED_UNKNOWNS else ""
-    return f"the unknown {', '.join(names)}{more}"
+    return f"the unknown {names}{more}"
 
 
-def _spoken(character: str) -> str:
-    return "" if character.isascii() and character.isprintable() else f" {unicodedata.name(character, '')}".rstrip()
+def _name(character: str) -> str:
+    if character.isprintable() and not character.isspace() and not unicodedata.combining(character):
+        return repr(character)
+    return _CONTROLS.get(character) or unicodedata.name(character, "character").lower()
 
 
 def _no_ids() -> Ids:
