@@ -119,6 +119,12 @@ def test_spaces_survive_in_long_streams_of_tokens_that_begin_with_one(request, k
         assert "".join(pieces(tokenizer, token_ids)) == tokenizer.decode(token_ids)
 
 
+@pytest.mark.parametrize("text", ["ไ", "😀", "ß", "aไ😀"])
+def test_characters_stay_whole_where_a_long_stream_forgets_its_beginning(bytes_only, text):
+    given = pieces(bytes_only, bytes_only.encode(text * 100).tolist())
+    assert "".join(given) == text * 100
+
+
 def test_a_long_stream_decodes_no_more_than_a_window(characters, monkeypatch):
     longest = []
     decode = characters.decode
@@ -241,6 +247,14 @@ def test_the_models_own_end_stops_it_and_is_not_in_the_text(model, characters):
     script = [*characters.encode("be").tolist(), characters.end_of_text_id, 3]
     ended = text_of(forced(model, script), characters, temperature=0.0)
     assert (ended.text, ended.finish_reason, len(ended.token_ids)) == ("be", "stop", 2)
+
+
+def test_what_was_held_back_is_given_when_the_model_ends_the_text(bytes_only):
+    for written, stop, text in ((b"a\xf0\x9f", (), "a\ufffd"), (b"or no", ("not",), "or no")):
+        ids = {bytes_only.token_bytes(token_id): token_id for token_id in range(257)}
+        script = [*(ids[bytes([byte])] for byte in written), bytes_only.end_of_text_id]
+        made = text_of(forced(model_for(bytes_only), script), bytes_only, temperature=0.0, stop=stop)
+        assert (made.text, made.finish_reason) == (text, "stop")
 
 
 @pytest.mark.parametrize(
