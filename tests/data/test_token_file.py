@@ -182,8 +182,8 @@ from pellucid.data import Batches, TokenFile
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 tokens = TokenFile.open(Path(sys.argv[1]))
 print(tokens.read(len(tokens) - 5, len(tokens)).tolist())
-batches = Batches(tokens, context_length=256, batch_size=64, seed=1)
-for step in range(200):
+batches = Batches(tokens, context_length=256, batch_size=256, seed=1)
+for step in range(400):  # 100,000 rows touch 400 MB of pages and more
     batches.at(step)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
