@@ -119,6 +119,14 @@ def test_spaces_survive_in_long_streams_of_tokens_that_begin_with_one(request, k
         assert "".join(pieces(tokenizer, token_ids)) == tokenizer.decode(token_ids)
 
 
+@pytest.mark.parametrize("kind", ["metaspace", "metaspace_v2"])
+def test_a_first_space_is_trimmed_only_where_the_text_begins(request, kind):
+    tokenizer = request.getfixturevalue(kind)
+    a, space_a = (next(i for i in range(tokenizer.vocab_size) if tokenizer.token_bytes(i) == b) for b in (b"a", b" a"))
+    token_ids = [space_a, *[a] * 40, *[tokenizer.end_of_text_id] * 40, space_a, a]
+    assert "".join(pieces(tokenizer, token_ids)) == "a" + "a" * 40 + " aa"
+
+
 @pytest.mark.parametrize("text", ["ไ", "😀", "ß", "aไ😀"])
 def test_characters_stay_whole_where_a_long_stream_forgets_its_beginning(bytes_only, text):
     given = pieces(bytes_only, bytes_only.encode(text * 100).tolist())
