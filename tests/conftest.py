@@ -1,7 +1,12 @@
-"""Fixtures that every room may use."""
+"""Fixtures that every room may use, and how hypothesis looks for examples."""
 
+import hypothesis
 import jaxtyping
 import pytest
+
+# A shared machine is slow at times, which is no fault of the code; and the same run finds the same thing twice.
+hypothesis.settings.register_profile("house", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("house")
 
 
 @pytest.fixture
