@@ -193,7 +193,7 @@ def peak_mebibytes(tmp_path, megabytes: int) -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory counted in KiB")
 def test_memory_does_not_grow_with_the_text(tmp_path):
-    small, large = peak_mebibytes(tmp_path, 20), peak_mebibytes(tmp_path, 60)
+    small, large = peak_mebibytes(tmp_path, 10), peak_mebibytes(tmp_path, 30)
     assert large < 1.15 * small
     assert large < 1500
 
