@@ -153,12 +153,10 @@ class TrainingConfig:
     """What every sample continues. Default: the start of a document."""
 
     def __post_init__(self) -> None:
-        _require(
-            self.minutes is None or self.steps is None,
-            "minutes or steps, one of the two",
-            f"minutes={self.minutes} and steps={self.steps}",
-            "of the two",
-        )
+        if self.minutes is not None and self.steps is not None:
+            raise ConfigError(
+                "minutes or steps", came=f"minutes={self.minutes} and steps={self.steps}", remedy="leave out one of them"
+            )
         if self.minutes is not None:
             _require(0 < self.minutes < float("inf"), "minutes above 0", self.minutes, "minutes")
         for name in ("steps", "batch_size", "micro_batch_size", "threads"):

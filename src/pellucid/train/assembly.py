@@ -111,7 +111,8 @@ def assemble(
     deadline = last_step_at(begun, request.minutes, pause_seconds)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
     device = next(model.parameters()).device
-    inputs, targets = (part.to(device) for part in parts.batches.at(0))
+    at_once = slice(training.micro_batch_size)  # never more rows than the person said there is memory for
+    inputs, targets = (part.to(device) for part in parts.batches.at(0, rows=at_once))
     variant, loss, step_seconds = choose_variant(
         model, (inputs, targets), training, lambda loss: time_steps(parts.train_step(loss)), seconds_left, observe
     )
@@ -120,8 +121,7 @@ def assemble(
     progress = plan_steps(
         training, recipe.schedule, deadline=deadline, step_seconds=step_seconds, pause_seconds=pause_seconds
     )
-    every = max(1, progress.steps // training.evaluations)
-    planned = _planned(request, parts, progress.steps, step_seconds, variant, every)
+    planned = _planned(request, parts, progress.steps, step_seconds, variant)
     folder.write_run(
         folder.facts
         | {"environment": facts.environment(device), "plan": planned.as_json(), "model": asdict(model.config)}
@@ -131,7 +131,7 @@ def assemble(
         train_step=parts.train_step(loss),
         schedule=recipe.schedule,
         progress=progress,
-        evaluate_every=every,
+        evaluations=training.evaluations,
         deadline=deadline,
         step_seconds=step_seconds,
     )
@@ -162,7 +162,7 @@ def assemble_again(
         train_step=train_step,
         schedule=ScheduleConfig(**config["schedule"]),
         progress=restore(checkpoint),
-        evaluate_every=plan["evaluate_every"],
+        evaluations=training.evaluations,
         step_seconds=plan["step_seconds"],
     )
 
@@ -172,14 +172,13 @@ def _batches(material: Material, model: TransformerLM, batch_size: int, seed: in
     return Batches(material.data.train, context_length=model.config.context_length, batch_size=batch_size, seed=seed)
 
 
-def _planned(
-    request: Request, parts: Parts, steps: int, step_seconds: float, variant: Variant, evaluate_every: int
-) -> Planned:
+def _planned(request: Request, parts: Parts, steps: int, step_seconds: float, variant: Variant) -> Planned:
     batches, model = parts.batches, parts.model
     return Planned(
         model=asdict(model.config),
         parameters=model.num_parameters(),
         batch_size=batches.batch_size,
+        micro_batch_size=min(parts.training.micro_batch_size or batches.batch_size, batches.batch_size),
         tokens_per_step=batches.batch_size * batches.context_length,
         steps=steps,
         epochs=batches.epochs_after(steps),
@@ -187,7 +186,7 @@ def _planned(
         variant=str(variant),
         threads=torch.get_num_threads(),
         device=next(model.parameters()).device.type,
-        evaluate_every=evaluate_every,
+        evaluations=parts.training.evaluations,
         minutes=request.minutes,
         out=str(request.out),
     )

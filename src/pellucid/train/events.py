@@ -98,6 +98,7 @@ class Planned(Event):
     model: dict[str, Any]
     parameters: int
     batch_size: int
+    micro_batch_size: int
     tokens_per_step: int
     steps: int
     epochs: float
@@ -105,9 +106,22 @@ class Planned(Event):
     variant: str
     threads: int
     device: str
-    evaluate_every: int
+    evaluations: int
     minutes: float | None
     out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resumed(Event):
+    """A run that was stopped goes on from a checkpoint, everything as it was planned; what came later is forgotten."""
+
+    step: int
+    steps: int
+    path: str
+    """The checkpoint; its own `Saved` is among what is forgotten."""
+    variant: str
+    out: str
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ import torch
 
 from pellucid import __version__
 from pellucid.data import Sources
+from pellucid.text import TextTokenizer
 
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors")
 
@@ -42,6 +43,23 @@ def of_sources(sources: Sources, name: str) -> dict[str, Any]:
         "utf8_bytes": sources.utf8_bytes,
         "documents": len(sources.documents),
     }
+
+
+def of_tokenizer(tokenizer: TextTokenizer) -> dict[str, Any]:
+    """The tokenizer, by what it is and its hash: another in its place is noticed."""
+    return {"kind": tokenizer.kind, "vocab_size": tokenizer.vocab_size, "fingerprint": tokenizer.fingerprint}
+
+
+def changed(there: dict[str, Any], here: dict[str, Any]) -> str:
+    """Say where two environments differ, if they do: a run that goes on is then not the same to the last digit.
+
+    Example:
+        >>> changed({"torch": "2.13.0", "cores": 2}, {"torch": "2.14.0", "cores": 2})
+        'torch is 2.14.0 and was 2.13.0'
+    """
+    return ", ".join(
+        f"{key} is {value} and was {there.get(key)}" for key, value in here.items() if there.get(key) != value
+    )
 
 
 def command() -> list[str]:

@@ -3,11 +3,14 @@
     1 ─────────────── decay begins ──────────────── steps
         constant rate  │ plan again   rate falls
 
-A run is counted in steps, so it can be repeated and resumed; time only decides, once, how many.
+A run is counted in steps, so it can be repeated and resumed; time only decides, once, how many. A run that is stopped
+saves first and is evaluated then, for whoever stopped it: the run that goes on from there knows nothing of that, and
+ends as if it had never been stopped.
 
 In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: facts.py.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -40,7 +43,8 @@ class Loop:
     evaluate: Callable[[], Score]
     sample: Callable[[], tuple[str, str]]
     """Gives a prompt and what the model makes of it."""
-    evaluate_every: int
+    evaluations: int
+    """How many, evenly spread; the last at the last step."""
     observe: Observer
     deadline: float | None = None
     """When the last step should end, on time.monotonic's clock."""
@@ -48,7 +52,14 @@ class Loop:
     """What the trial said."""
 
     def __call__(self, should_stop: Callable[[], bool] = lambda: False) -> Progress:
-        """Run to the last step, or to the step after which `should_stop` is true; either way everything is saved."""
+        """Run to the last step, or to the step after which `should_stop` is true; either way everything is saved.
+
+        Returns:
+            Where the run stands, judged at its last step.
+
+        Raises:
+            TrainingStopped: if going on makes no sense. What was saved stays good.
+        """
         state, pace = self.progress, Pace(self.progress)
         stopping = False
         while state.step < state.steps and not stopping:
@@ -58,10 +69,18 @@ class Loop:
             result = self.train_step(state.step, self._learning_rate_fraction())
             self._take_note(result, pace)
             stopping = should_stop()
-            if stopping or state.step % self.evaluate_every == 0 or state.step == state.steps:
-                self._evaluate(pace)
+            if self._evaluation_is_due():
+                self._evaluate(state, pace)
                 self._save()
+            elif stopping:
+                self._save()
+                state = replace(state)
+                self._evaluate(state, pace)
         return state
+
+    def _evaluation_is_due(self) -> bool:
+        state = self.progress
+        return state.step * self.evaluations // state.steps > (state.step - 1) * self.evaluations // state.steps
 
     def _learning_rate_fraction(self) -> float:
         """Of the peak rate; a trapezoid's decay spans from where it begins to the last step, wherever that is now."""
@@ -109,18 +128,27 @@ class Loop:
             )
         )
         if state.skipped_in_a_row >= MOST_SKIPPED:
-            raise TrainingStopped(
-                "losses and gradients that are finite",
-                came=f"{MOST_SKIPPED} steps in a row, the last of them step {state.step}, with loss {result.loss} and"
-                f" gradient norm {result.gradient_norm}",
-                remedy="lower the learning rates (--optimizer.matrix-learning-rate), or train with --precision float32;"
-                f" the checkpoints in {self.folder.path} are good",
+            raise self._beyond_repair(
+                f"{MOST_SKIPPED} steps in a row, up to step {state.step}, with loss {result.loss} and gradient norm"
+                f" {result.gradient_norm}"
             )
 
-    def _evaluate(self, pace: Pace) -> None:
-        state, batches, begun = self.progress, self.train_step.batches, time.monotonic()
+    def _beyond_repair(self, came: str) -> TrainingStopped:
+        rates = ", ".join(f"{role} {rate:.3g}" for role, rate in self.train_step.optimizer.learning_rates().items())
+        saved = self.folder.latest_checkpoint()
+        return TrainingStopped(
+            "losses and gradients that are finite",
+            came=f"{came} (learning rates: {rates})",
+            remedy="lower the learning rates (--optimizer.matrix-learning-rate), or train with --precision float32; "
+            + (f"the last good checkpoint is {saved}" if saved else "nothing had been saved yet"),
+        )
+
+    def _evaluate(self, state: Progress, pace: Pace) -> None:
+        batches, begun = self.train_step.batches, time.monotonic()
         tokens_per_second = batches.batch_size * batches.context_length / pace.step_seconds()
         score = self.evaluate()
+        if not math.isfinite(score.bits_per_character):  # weights that are not finite stay so, and must not be saved
+            raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
         is_best = state.judge(score)
         if is_best:
             self.folder.save_model(self.model.state_dict(), self.model.config, step=str(state.step))

@@ -2,19 +2,25 @@
 
     sources ─▶ recipe ─▶ run folder ─▶ material, yardsticks ─▶ model ─▶ trial ─▶ plan ─▶ loop ─▶ Finished
 
+The same request in the same folder goes on where it was stopped; another one is refused there.
+
 In: a `Request`, or the folder of a run that was stopped.  Out: the run folder; events.  Used by: the command line.
 Read next: ../generate/.
 """
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from pellucid.checkpoint import RunFolder
+from pellucid.checkpoint import Checkpoint, RunFolder
 from pellucid.errors import RunFolderError
+from pellucid.train import facts
 from pellucid.train.assembly import assemble, assemble_again
-from pellucid.train.events import Event, Finished, Observer, YardsticksMeasured
+from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed, YardsticksMeasured
 from pellucid.train.loop import Loop
 from pellucid.train.machine import reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
@@ -22,11 +28,13 @@ from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
 from pellucid.yardsticks import longest_copied
 
+ShouldStop = Callable[[], bool]
+
 
 def train(
-    request: Request, observe: Observer, *, begun: float | None = None, should_stop: Callable[[], bool] = lambda: False
+    request: Request, observe: Observer, *, begun: float | None = None, should_stop: ShouldStop = lambda: False
 ) -> Finished:
-    """Make a new run.
+    """Make a new run, or go on with the one that the same request began in the same folder.
 
     Args:
         request: What to do.
@@ -36,26 +44,35 @@ def train(
 
     Raises:
         UserError: if the text or the settings cannot work, or the folder is not free. Nothing is left behind.
+        TrainingStopped: if the numbers went bad. What was saved before is there.
     """
     begun = time.monotonic() if begun is None else begun
     recipe = request.recipe()
-    folder = RunFolder.create(request.out, request.first_facts(recipe))
-    with folder.lock(discard_on_failure=True), reproducible(request.training.threads):
-        heard = _recorded(folder, observe)
-        heard(request.text_read())
-        material = make_material(request.sources, recipe, folder.tokens_path, heard)
-        material.tokenizer.save(folder.tokenizer_path)
-        yardsticks = measure(request.sources, heard)
-        folder.write_run(folder.facts | {"yardsticks": asdict(yardsticks)})
-        sampler = Sampler(material.tokenizer, request.training.prompt, request.training.seed)
-        loop = assemble(request, recipe, folder, material, sampler, heard, begun=begun)
-        return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
+    decided = request.first_facts(recipe)
+    if _has_results(request.out):
+        _require_same(RunFolder.open(request.out), decided)
+        return resume(request.out, observe, begun=begun, should_stop=should_stop)
+    with _no_empty_folders_above(request.out):
+        folder = RunFolder.create(request.out, decided)
+        with folder.lock(discard_on_failure=True), reproducible(request.training.threads):
+            heard = _recorded(folder, observe)
+            heard(request.text_read())
+            material = make_material(request.sources, recipe, folder.tokens_path, heard)
+            material.tokenizer.save(folder.tokenizer_path)
+            yardsticks = measure(request.sources, heard)
+            made = {"tokenizer": facts.of_tokenizer(material.tokenizer), "yardsticks": asdict(yardsticks)}
+            folder.write_run(folder.facts | made)
+            sampler = Sampler(material.tokenizer, request.training.prompt, request.training.seed)
+            loop = assemble(request, recipe, folder, material, sampler, heard, begun=begun)
+            return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
 
 
 def resume(
-    path: Path, observe: Observer, *, begun: float | None = None, should_stop: Callable[[], bool] = lambda: False
+    path: Path, observe: Observer, *, begun: float | None = None, should_stop: ShouldStop = lambda: False
 ) -> Finished:
     """Go on with a run from its latest checkpoint, with everything as it was decided then.
+
+    The number of steps, and with it the schedule, is the run's own: it cannot be raised.
 
     Args:
         path: The run folder.
@@ -64,26 +81,22 @@ def resume(
         should_stop: Asked after every step.
 
     Raises:
-        RunFolderError: if there is no run, or nothing to go on with.
+        RunFolderError: if there is no run, nothing to go on with, or nothing left to do.
+        TrainingStopped: as `train`.
     """
+    begun = time.monotonic() if begun is None else begun
     folder = RunFolder.open(path)
     with folder.lock():
-        saved = folder.latest_checkpoint()
-        if saved is None or "plan" not in folder.facts:
-            raise RunFolderError(
-                f"a checkpoint in '{path}' to go on from",
-                came="none: the run was stopped before its first",
-                remedy="start it again with its first command",
-            )
-        checkpoint = folder.load_checkpoint(saved)
-        folder.rewind_metrics(checkpoint)
+        checkpoint, heard = _latest(folder), _recorded(folder, observe)
         with reproducible(folder.facts["environment"]["threads"]):
             material = reopen_material(folder.tokens_path, folder.tokenizer_path)
             training = folder.facts["config"]["training"]
             sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
-            loop = assemble_again(folder, material, checkpoint, sampler, _recorded(folder, observe))
+            loop = assemble_again(folder, material, checkpoint, sampler, heard)
+            _restore_best(folder)
+            folder.rewind_metrics(checkpoint)
+            heard(_resumed(loop))
             yardsticks = YardsticksMeasured(**folder.facts["yardsticks"])
-            begun = time.monotonic() if begun is None else begun
             return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
 
 
@@ -92,7 +105,7 @@ def _carry_out(
     material: Material,
     sampler: Sampler,
     yardsticks: YardsticksMeasured,
-    should_stop: Callable[[], bool],
+    should_stop: ShouldStop,
     *,
     begun: float,
 ) -> Finished:
@@ -126,10 +139,73 @@ def _carry_out(
 
 
 def _recorded(folder: RunFolder, observe: Observer) -> Observer:
-    """Every event goes into metrics.jsonl before anyone else hears it."""
+    """Every event goes into metrics.jsonl before anyone else hears it, and a new plan into run.json."""
 
     def heard(event: Event) -> None:
         folder.append_metrics(event.as_json())
+        if isinstance(event, Replanned):
+            folder.write_run(folder.facts | {"replan": event.as_json()})
         observe(event)
 
     return heard
+
+
+def _has_results(path: Path) -> bool:
+    return os.path.exists(path / "run.json") and RunFolder.open(path).has_results()
+
+
+def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
+    """Refuse to go on with another text or other settings; the text may go by another name."""
+    name = folder.facts.get("data", {}).get("name")
+    folder.require_same(decided | {"data": decided["data"] | {"name": name}})
+
+
+def _latest(folder: RunFolder) -> Checkpoint:
+    """The checkpoint to go on from."""
+    saved, events = folder.latest_checkpoint(), folder.metrics()
+    if saved is None or "plan" not in folder.facts:
+        raise RunFolderError(
+            f"a checkpoint in '{folder.path}' to go on from",
+            came="none: the run was ended before its first",
+            remedy="remove the folder and begin again, or give the new run another --out",
+        )
+    if events and events[-1].get("event") == "Finished" and events[-1]["completed"]:
+        raise RunFolderError(
+            f"a run in '{folder.path}' that was stopped before its end",
+            came=f"one that has done all its {events[-1]['steps']:,} steps",
+            remedy="use its model, or begin a new run with another --out",
+        )
+    return folder.load_checkpoint(saved)
+
+
+def _restore_best(folder: RunFolder) -> None:
+    """Put the best checkpoint's weights in their place: the last look at a stopped run may have put others there."""
+    if best := folder.best_checkpoint():
+        checkpoint = folder.load_checkpoint(best)
+        folder.save_model(checkpoint.model, folder.model_config(), step=str(checkpoint.step))
+
+
+def _resumed(loop: Loop) -> Resumed:
+    folder, progress = loop.folder, loop.progress
+    there, here = folder.facts["environment"], facts.environment(loop.train_step.device)
+    return Resumed(
+        step=progress.step,
+        steps=progress.steps,
+        path=str(folder.latest_checkpoint()),
+        variant=folder.facts["plan"]["variant"],
+        out=str(folder.path),
+        note=facts.changed(there, here),
+    )
+
+
+@contextmanager
+def _no_empty_folders_above(path: Path) -> Generator[None]:
+    """If the block fails, the folders above `path` that it made, and that hold nothing, are removed again."""
+    missing = [parent for parent in path.absolute().parents if not os.path.exists(parent)]  # the deepest first
+    try:
+        yield
+    except BaseException:
+        for parent in missing:
+            with suppress(OSError):  # something else is in it by now
+                parent.rmdir()
+        raise

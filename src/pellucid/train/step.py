@@ -65,7 +65,7 @@ class TrainStep:
         """Take step number `step`; a loss or gradient that is not finite leaves the weights as they are."""
         inputs, targets = (part.to(self.device) for part in self.batches.at(step - 1))
         if self.model.config.dropout:
-            torch.manual_seed((self.seed * 1_000_003 + step) ^ DROPOUT_STREAM)  # a prime: no two pairs meet in a run
+            torch.manual_seed(((self.seed * 1_000_003 + step) ^ DROPOUT_STREAM) % 2**63)  # a prime: no two pairs meet
         self.optimizer.zero_grad()
         total, count = self.accumulate(inputs, targets)
         norm = float(clip_gradients(self.parameters, self.max_gradient_norm))

@@ -10,10 +10,12 @@ Read next: loop.py.
 """
 
 import itertools
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
 from pellucid.train.events import CompileBegun, Observer, VariantTried
 from pellucid.train.probe import (
@@ -37,6 +39,7 @@ FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x po
 
 
 TIMED_STEPS, TIMED_SECONDS = 3, 1.0
+TRIAL_RATE = 0.01  # of the peak: a trial has no warm-up, and shall move the weights, not throw them
 
 
 @dataclass
@@ -63,6 +66,9 @@ def choose_variant(
         time_step: Seconds per optimizer step with a loss function.
         seconds_left: Of the run; infinite when it is counted in steps.
         observe: Hears what was tried.
+
+    Raises:
+        ConfigError: if no way to compute the step is right, not even the plain one.
     """
     begun = time.monotonic()
     attention = config.attention
@@ -82,7 +88,17 @@ def choose_variant(
     precisions = _precisions(model, batch, config)
     for precision in reversed(precisions):
         attempt(precision, False)
+    if not tried and "float32" not in precisions:
+        attempt("float32", False)  # what was asked for is not right here, and has been told
+    if not tried:
+        raise ConfigError(
+            "a model whose loss and gradients are finite",
+            came="others, even computed the plain way",
+            remedy="choose other --model settings, or lower learning rates",
+        )
     left = seconds_left - (time.monotonic() - begun)
+    if config.steps is not None:
+        left = config.steps * min(one.step_seconds for one in tried)
     if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
         observe(CompileBegun(expected_seconds=COMPILE_SECONDS, pays_after_seconds=pays_after()))
         for precision in precisions:
@@ -122,19 +138,23 @@ def _attempt(
 ) -> tuple[_Tried | None, float]:
     """Check one variant and time it; returns it if it is right, and the seconds its first use took."""
     loss = loss_function(model, variant)
-    begun = time.monotonic()
+    begun, step_seconds = time.monotonic(), 0.0
+    spent = 0.0
     try:
         with probing(model):
             wrong = difference(loss_and_gradients(model, loss, batch), expected, variant.precision)
+        spent = time.monotonic() - begun
+        if not wrong:
+            step_seconds = time_step(loss)
     except Exception as error:  # whatever a compiler raises, the run goes on without it
         if not variant.compiled:
             raise
         wrong = _first_line(error)
-    spent = time.monotonic() - begun
+    if step_seconds == math.inf:
+        wrong = "the loss or a gradient of a step is not finite"
     if wrong:
         observe(VariantTried(variant=str(variant), admitted=False, reason=wrong, compile_seconds=spent))
         return None, spent
-    step_seconds = time_step(loss)
     observe(
         VariantTried(
             variant=str(variant),
@@ -153,8 +173,16 @@ def _first_line(error: Exception) -> str:
 
 
 def time_steps(train_step: TrainStep) -> float:
-    """Seconds per optimizer step, update included; the caller puts the weights back afterwards."""
+    """Seconds per optimizer step, update included; infinite if one of them had a loss or gradient that is not finite.
+
+    The caller puts the weights back afterwards. This sees what the comparison, made without dropout, has not seen.
+    """
     train_step.model.train()
-    steps = itertools.count(1)
-    train_step(next(steps), 1.0)  # the first one makes the optimizer's state
-    return seconds(lambda: train_step(next(steps), 1.0), at_least=TIMED_STEPS, budget=TIMED_SECONDS)
+    steps, skipped = itertools.count(1), []
+
+    def step() -> None:
+        skipped.append(train_step(next(steps), TRIAL_RATE).skipped)
+
+    step()  # the first one makes the optimizer's state
+    step_seconds = seconds(step, at_least=TIMED_STEPS, budget=TIMED_SECONDS)
+    return math.inf if any(skipped) else step_seconds
