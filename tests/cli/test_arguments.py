@@ -6,7 +6,7 @@ import pytest
 import tyro
 
 from pellucid.cli.arguments import parse, text_argument, text_from_stdin
-from pellucid.errors import UserError
+from pellucid.errors import GenerationError, UserError
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,14 @@ class Inner:
 
     max_tokens: int = 200
     """How many tokens."""
+    temperature: float = 0.8
+    """How bold."""
     stop: tuple[str, ...] = ()
     """Where to stop."""
+
+    def __post_init__(self):
+        if self.temperature < 0:
+            raise GenerationError("0 or more", came=f"temperature {self.temperature}: cold", remedy="choose another")
 
 
 @dataclass(frozen=True)
@@ -27,7 +33,7 @@ class Flags:
     """A run folder."""
     prompt: tyro.conf.Positional[str] = ""
     """The beginning."""
-    inner: Inner = field(default_factory=Inner)
+    inner: tyro.conf.OmitArgPrefixes[Inner] = field(default_factory=Inner)
     json: bool = False
     """For machines."""
 
@@ -36,7 +42,7 @@ def test_flags_become_values():
     flags = parse(
         Flags, ["runs/x", "- a list", "--max-tokens", "3", "--stop", "a", "--stop", "b", "--json"], "generate"
     )
-    assert flags == Flags("runs/x", "- a list", Inner(3, ("a", "b")), True)
+    assert flags == Flags("runs/x", "- a list", Inner(3, 0.8, ("a", "b")), True)
 
 
 def test_a_dash_is_a_value():
@@ -51,8 +57,10 @@ def test_what_follows_two_dashes_is_never_a_flag():
     ("words", "sentence"),
     [
         (["x", "--max-token", "3"], r"--max-token, 3: perhaps you meant --max-tokens\."),
+        (["x", "--max-token", "3", "--stp", "a"], r"--max-token, 3, --stp, a: perhaps you meant .*--max-tokens"),
         (["x", "--max-tokens", "hot"], r"hot.*see pellucid generate --help"),
         ([], r"RUN.*see pellucid generate --help"),
+        (["x", "--temperature", "-1"], r"^Expected 0 or more, but got temperature -1\.0: cold: choose another\.$"),
         (["x", "a", "b"], r"unrecognized options: b"),
     ],
 )

@@ -7,6 +7,7 @@ In: a dataclass and words.  Out: an instance of it.  Used by: every verb.  Read 
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import sys
@@ -18,6 +19,8 @@ import tyro
 from pellucid.errors import UserError
 
 Arguments = TypeVar("Arguments")
+ENDS = ("Perhaps you meant", "Arguments similar to", "Argument helptext", "For full helptext")
+"""How lines of the parser begin after which it says no more of what was wrong."""
 
 
 def parse(kind: type[Arguments], words: Sequence[str], verb: str) -> Arguments:
@@ -49,8 +52,8 @@ def parse(kind: type[Arguments], words: Sequence[str], verb: str) -> Arguments:
     except SystemExit as error:
         if error.code in (0, None):
             raise
-        came, remedy = _in_words(said.getvalue(), verb)
-        raise UserError(f"flags that pellucid {verb} knows", came=came, remedy=remedy) from None
+        expected, came, remedy = _in_words(said.getvalue(), verb)
+        raise UserError(expected, came=came, remedy=remedy) from None
 
 
 def text_argument(word: str) -> str:
@@ -79,22 +82,17 @@ def text_from_stdin() -> str:
         raise UserError("UTF-8 on standard input", came=str(error), remedy="convert it, say with iconv") from error
 
 
-def _in_words(box: str, verb: str) -> tuple[str, str]:
-    """What came and what to do, out of the parser's framed message."""
+def _in_words(box: str, verb: str) -> tuple[str, str, str]:
+    """What was expected, what came and what to do, out of the parser's framed message."""
     lines = [re.sub(r"^[│|]\s*|\s*[│|]$", "", line).strip() for line in box.splitlines()]
     if not re.search(r"\w", "".join(lines[1:2])):  # drawn without a frame: a title, and a line under it
         lines = lines[2:]
     lines = [line for line in lines if re.search(r"\w", line) and not re.match(r"[╭╰]", line)]
-    said, suggested, helps = [], [], False
-    for line in lines:
-        if line.startswith("For full helptext"):
-            break
-        if line.startswith("Perhaps you meant"):
-            helps = True
-        elif helps:
-            suggested += re.findall(r"^(--[\w.-]+)", line)
-        else:
-            said.append(line)
-    came = " ".join(said).split(" Argument helptext:")[0].rstrip(".:")
-    remedy = f"perhaps you meant {' or '.join(suggested[:3])}" if suggested else f"see pellucid {verb} --help"
-    return came[:1].lower() + came[1:], remedy
+    said = " ".join(itertools.takewhile(lambda line: not line.startswith(ENDS), lines))
+    if ours := re.search(r"Expected (.+?), but got (.+): (.+?)\.", said):  # a config refused a value in a sentence
+        return ours[1], ours[2], ours[3]
+    suggests = any(line.startswith(ENDS[:2]) for line in lines)
+    names = [name[0] for line in lines if suggests and (name := re.match(r"--[\w.-]+", line))]
+    remedy = f"perhaps you meant {' or '.join(names[:3])}" if names else f"see pellucid {verb} --help"
+    said = said.rstrip(".:")
+    return f"flags that pellucid {verb} knows", said[:1].lower() + said[1:], remedy

@@ -1,0 +1,177 @@
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import pellucid
+from pellucid import presets
+from pellucid.checkpoint import RunFolder
+from pellucid.errors import GenerationError, ModelFileError, TokenizerError
+from pellucid.loading import load
+from pellucid.nn import TransformerLM
+from pellucid.text import character_tokenizer
+
+TEXT = "to be, or not to be: that is the question.\n"
+
+
+def make_run(path, text=TEXT, **sizes):
+    tokenizer = character_tokenizer([text])
+    torch.manual_seed(0)
+    shape = {"d_model": 32, "num_heads": 4, "num_layers": 1, "context_length": 16, **sizes}
+    model = TransformerLM(presets.default(vocab_size=tokenizer.vocab_size, **shape)).eval()
+    folder = RunFolder.create(path, {"seed": 1, "tokenizer": {"fingerprint": tokenizer.fingerprint}})
+    tokenizer.save(folder.tokenizer_path)
+    folder.save_model(model.state_dict(), model.config)
+    return model
+
+
+@pytest.fixture
+def run(tmp_path):
+    make_run(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_run_folder_gives_the_model_its_tokenizer_and_the_facts(tmp_path):
+    model = make_run(tmp_path / "run")
+    loaded = pellucid.load(tmp_path / "run")
+    token_ids = torch.tensor([loaded.tokenizer.encode("to be").tolist()])
+    assert torch.equal(loaded.model(token_ids), model(token_ids))
+    assert loaded.facts["seed"] == 1
+    assert not loaded.model.training
+
+
+def test_it_writes(run):
+    loaded = load(str(run))
+    text = loaded.generate("to be", max_tokens=10, seed=1)
+    assert text == loaded.generate("to be", max_tokens=10, seed=1)
+    assert text == "".join(loaded.stream("to be", max_tokens=10, seed=1))
+    made = loaded.complete(["to be", "or"], max_tokens=10, seed=1)
+    assert made[0].text == text
+    assert len(made) == 2
+    assert isinstance(loaded.generate(), str)
+
+
+def test_a_setting_out_of_range_is_refused(run):
+    with pytest.raises(GenerationError, match="top_k"):
+        load(run).generate("to", top_k=0)
+
+
+def test_a_folder_without_run_json_but_with_the_model_will_do(run):
+    (run / "run.json").unlink()
+    loaded = load(run)
+    assert loaded.facts == {}
+    assert loaded.generate("to", max_tokens=3) is not None
+
+
+def test_the_lazy_name_is_the_function_even_after_its_file_was_imported():
+    code = """
+import sys, pellucid
+assert "torch" not in sys.modules
+assert callable(pellucid.load)
+import pellucid.loading
+assert pellucid.load is pellucid.loading.load
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_another_name_is_still_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'lod'"):
+        pellucid.lod  # noqa: B018
+
+
+def test_a_tokenizer_of_another_size_is_refused_by_both_sizes(run, tmp_path):
+    character_tokenizer(["abc"]).save(run / "tokenizer.json")
+    size = load_size(run)
+    with pytest.raises(TokenizerError, match=rf"with {size} ids, but got one with 4 ids"):
+        load(run)
+
+
+def load_size(run):
+    return json.loads((run / "config.json").read_text())["model"]["vocab_size"]
+
+
+def test_a_tokenizer_of_the_same_size_but_another_run_is_refused(run):
+    other = character_tokenizer([TEXT.upper().replace(" ", "_")[: len(TEXT)]])
+    assert other.vocab_size == load_size(run)
+    other.save(run / "tokenizer.json")
+    with pytest.raises(TokenizerError, match="another of the same size"):
+        load(run)
+
+
+def test_unused_ids_need_no_tokens(tmp_path):
+    tokenizer = character_tokenizer([TEXT])
+    config = presets.default(
+        vocab_size=tokenizer.vocab_size + 7, num_unused_ids=7, d_model=32, num_heads=4, num_layers=1, context_length=16
+    )
+    folder = RunFolder.create(tmp_path / "padded", {})
+    tokenizer.save(folder.tokenizer_path)
+    folder.save_model(TransformerLM(config).state_dict(), config)
+    made = load(folder.path).complete(["to"], max_tokens=200, temperature=50.0, seed=0)[0]
+    assert max(made.token_ids) < tokenizer.vocab_size
+
+
+def hugging_face(path):
+    path.mkdir()
+    (path / "config.json").write_text('{"model_type": "qwen3"}')
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "words"),
+    [
+        ("nothing", lambda path: None, "where there is nothing"),
+        ("a.gguf", lambda path: path.touch(), "GGUF file, which this version cannot read yet"),
+        ("hf", hugging_face, "Hugging Face model, which this version cannot read yet"),
+        ("empty", lambda path: path.mkdir(), "without run.json or config.json"),
+        ("book.txt", lambda path: path.touch(), "a file"),
+    ],
+)
+def test_what_cannot_be_opened_is_told_with_what_can(tmp_path, name, make, words):
+    make(tmp_path / name)
+    with pytest.raises(ModelFileError, match=f"{words}.*`pellucid train` wrote"):
+        load(tmp_path / name)
+
+
+def test_a_run_that_has_not_saved_a_model_says_so(tmp_path):
+    RunFolder.create(tmp_path / "run", {})
+    with pytest.raises(ModelFileError, match="not saved one yet"):
+        load(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json"])
+def test_a_missing_file_is_named(run, name):
+    (run / name).unlink()
+    with pytest.raises((ModelFileError, TokenizerError), match=name.replace(".", r"\.")):
+        load(run)
+
+
+class Bomb:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "run.json"])
+def test_no_file_of_the_folder_can_run_code(run, tmp_path, name):
+    (run / name).write_bytes(pickle.dumps(Bomb(str(tmp_path / "marker"))))
+    with pytest.raises(ValueError, match="Expected"):
+        load(run)
+    assert not (tmp_path / "marker").exists()
+
+
+def test_a_run_may_move(run, tmp_path):
+    before = load(run).generate("to", max_tokens=10, seed=2)
+    shutil.move(run, tmp_path / "größe und mehr")
+    assert load(tmp_path / "größe und mehr").generate("to", max_tokens=10, seed=2) == before
+
+
+def test_the_text_it_was_trained_on_may_change(tmp_path):
+    (tmp_path / "book.txt").write_text(TEXT)
+    make_run(tmp_path / "run", TEXT)
+    (tmp_path / "book.txt").write_text("another book with other letters")
+    assert load(tmp_path / "run").generate("to be", max_tokens=5, seed=0) is not None
