@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from pellucid.errors import ShapeError
 from pellucid.model_config import RopeScaling
 from pellucid.nn.embedding import look_up
-from pellucid.nn.softmax import widen
 
 
 def rotary_frequencies(
@@ -83,9 +82,7 @@ class RotaryPositions(nn.Module):
             raise ShapeError("an even d_head, to be turned in pairs", came=str(d_head), remedy="choose an even one")
         if not isinstance(context_length, int) or context_length < 1:
             expected = "a context_length, the number of positions that rope has tables for"
-            raise ShapeError(
-                expected, came=repr(context_length), remedy="give the longest sequence the model shall see"
-            )
+            raise ShapeError(expected, came=repr(context_length), remedy="give the longest sequence it will see")
         self.d_head, self.context_length, self.theta, self.scaling = d_head, context_length, theta, scaling
         cosine, signed_sine = self._tables()
         self.register_buffer("cosine", cosine, persistent=False)
@@ -107,7 +104,7 @@ class RotaryPositions(nn.Module):
         return self
 
     def forward(
-        self, x: Float[Tensor, "*batch position d_head"], positions: Int[Tensor, "*positions position"] | None = None
+        self, x: Float[Tensor, "*batch position d_head"], positions: Int[Tensor, "*#batch position"] | None = None
     ) -> Float[Tensor, "*batch position d_head"]:
         """Turn the vector at each place by that place's position.
 
@@ -121,6 +118,6 @@ class RotaryPositions(nn.Module):
         else:
             positions = torch.arange(length, device=x.device) if positions is None else positions
             cosine, signed_sine = (look_up(positions, table, "position") for table in (self.cosine, self.signed_sine))
-        wide = widen(x)
-        # Of four ways to write this, the one whose compiled bfloat16 gradients are finite on the CPU (docs/log.md).
-        return (wide * cosine + wide.roll(self.d_head // 2, -1) * signed_sine).to(x.dtype)
+        # In float32, as the tables are. Of four ways to write it, the one whose compiled bfloat16 gradients are finite
+        # on the CPU (docs/log.md).
+        return (x * cosine + x.roll(self.d_head // 2, -1) * signed_sine).to(x.dtype)
