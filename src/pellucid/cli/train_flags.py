@@ -12,7 +12,8 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import tyro
 
@@ -21,7 +22,7 @@ from pellucid.model_config import ModelConfig
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 
-def _partial(config: type, left_out: frozenset[str] = frozenset()) -> type:
+def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defaults: bool = False) -> type:
     """A dataclass with the fields of `config`, all optional and None, each with its docstring as help."""
     hints, helps = get_type_hints(config), field_help(config)
     return dataclasses.make_dataclass(
@@ -29,7 +30,7 @@ def _partial(config: type, left_out: frozenset[str] = frozenset()) -> type:
         [
             (
                 one.name,
-                Annotated[hints[one.name] | None, tyro.conf.arg(help=helps.get(one.name, ""))],
+                _flag(hints[one.name], helps[one.name], one.default if tell_defaults else None),
                 field(default=None),
             )
             for one in dataclasses.fields(config)
@@ -37,6 +38,23 @@ def _partial(config: type, left_out: frozenset[str] = frozenset()) -> type:
         ],
         kw_only=True,
     )
+
+
+def _flag(hint: Any, help_text: str = "", default: Any = None) -> Any:
+    """A field that need not be given, with a help that speaks of what can be, not of None."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
+    told = "" if default in (None, "") else f"(default: {default})"
+    return Annotated[
+        hint | None, tyro.conf.arg(help=help_text or None, metavar=_metavar(kinds, hint), help_behavior_hint=told)
+    ]
+
+
+def _metavar(kinds: list[Any], hint: Any) -> str:
+    if all(isinstance(kind, str) for kind in kinds):
+        return "|".join(kinds)
+    if get_origin(hint) is tuple:
+        return _metavar(list(get_args(kinds[0])), kinds[0])
+    return {int: "N", float: "X", bool: "True|False"}.get(kinds[0], "TEXT")
 
 
 def field_help(config: type) -> dict[str, str]:
@@ -56,36 +74,45 @@ def given(flags: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(flags).items() if value is not None}
 
 
+PresetName = Literal["default", "gpt2", "char-gpt"]
+
 if TYPE_CHECKING:
-    ModelFlags = OptimizerFlags = ScheduleFlags = Any
+    TrainingFlags = ModelFlags = OptimizerFlags = ScheduleFlags = Any
+    Text, WholeNumber = str | None, int | None
 else:
+    TrainingFlags = _partial(TrainingConfig, tell_defaults=True)
     ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
     OptimizerFlags = _partial(OptimizerConfig)
     ScheduleFlags = _partial(ScheduleConfig)
+    Text, WholeNumber = _flag(str), _flag(int)
 
 
 @dataclass(kw_only=True)
 class TrainFlags:
     """Learn from text: files and folders of UTF-8 text, or none for Python's own documentation.
 
-    Leaves a run folder with the model, its tokenizer, checkpoints and everything the screen showed.
+    Leaves a run folder with the model, its tokenizer, checkpoints and everything the screen showed. Ctrl-C stops a run
+    so that it can go on. The dial is --minutes; everything else is chosen for the text, and may be chosen by you.
     """
 
-    sources: tyro.conf.Positional[tuple[str, ...]] = ()
+    sources: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[SOURCE ...]", help_behavior_hint="")
+    ] = ()
     """Files and folders of text, Markdown or code."""
-    out: str | None = None
+    training: tyro.conf.OmitArgPrefixes[TrainingFlags] = field(default_factory=TrainingFlags)
+    """How long, and how it is computed."""
+    out: Text = None
     """The run folder. Default: runs/NAME-01, the next free number."""
-    resume: str | None = None
+    resume: Text = None
     """Go on with this run folder; every other setting is the run's own."""
-    preset: Literal["default", "gpt2", "char-gpt"] = "default"
+    preset: PresetName = "default"
     """The shape of the model: default can be exported anywhere."""
-    tokenizer: str | None = None
+    tokenizer: Text = None
     """char, bpe, or the path of a tokenizer.json. Default: what fits the size of the text."""
-    vocab_size: int | None = None
+    vocab_size: WholeNumber = None
     """How many ids bpe learns. Default: what fits the size of the text."""
-    encoding: str | None = None
+    encoding: Text = None
     """The encoding of the files, if it is not UTF-8."""
-    training: tyro.conf.OmitArgPrefixes[TrainingConfig] = field(default_factory=TrainingConfig)
     model: ModelFlags = field(default_factory=ModelFlags)
     """Fields of the model; what is not given is the preset's and the planner's."""
     optimizer: OptimizerFlags = field(default_factory=OptimizerFlags)

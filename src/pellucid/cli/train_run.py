@@ -3,6 +3,7 @@
 In: `TrainFlags`.  Out: an exit code.  Used by: train.py.  Read next: train_screen.py.
 """
 
+import os
 import re
 import signal
 from collections.abc import Generator
@@ -10,13 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from pellucid.cli.arguments import text_argument
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.data import Sources, builtin_corpus, open_sources
 from pellucid.errors import UserError
-from pellucid.train import Event, Planned, Request, resume, train
+from pellucid.train import Event, Finished, Planned, Request, Resumed, resume, train
+from pellucid.training_config import TrainingConfig
 
-TOKENIZER_NAMES = {"char": "characters"}
+TOKENIZERS = {"char": "characters", "characters": "characters", "bpe": "bpe"}
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
@@ -25,38 +28,71 @@ def carry_out(flags: TrainFlags, begun: float) -> int:
     with TrainScreen() as screen, stop_signals() as stop:
 
         def observe(event: Event) -> None:
-            stop.armed = stop.armed or isinstance(event, Planned)  # from here on there is something to save
+            stop.armed = stop.armed or isinstance(event, Planned | Resumed)  # from here on there is something to save
             screen.show(event)
 
+        def should_stop() -> bool:
+            if stop.number is not None:
+                screen.stopping()
+            return stop.number is not None
+
         if flags.resume is not None:
-            if flags.sources or flags.out:
-                raise UserError(
-                    "--resume RUN alone",
-                    came="sources or --out beside it",
-                    remedy="the run knows its own text and folder",
-                )
-            finished = resume(Path(flags.resume), observe, begun=begun, should_stop=stop.asked)
+            _require_alone(flags)
+            finished = resume(Path(flags.resume), observe, begun=begun, should_stop=should_stop)
         else:
-            sources = open_sources(flags.sources, encoding=flags.encoding) if flags.sources else builtin_corpus()
-            request = _request(flags, sources)
-            finished = train(request, observe, begun=begun, should_stop=stop.asked)
-    return 0 if finished.completed or stop.number is None else EXIT_CODES[stop.number]
+            finished = train(_request(flags), observe, begun=begun, should_stop=should_stop)
+    return exit_code(finished, stop.number)
 
 
-def _request(flags: TrainFlags, sources: Sources) -> Request:
-    name = _name(flags.sources)
+def exit_code(finished: Finished, stopped_by: int | None) -> int:
+    """0 if the run has reached its last step, whatever signal came at the very end."""
+    return 0 if finished.completed or stopped_by is None else EXIT_CODES[stopped_by]
+
+
+def _require_alone(flags: TrainFlags) -> None:
+    if flags != TrainFlags(resume=flags.resume):
+        raise UserError(
+            "--resume RUN alone",
+            came="sources or other flags beside it",
+            remedy="the run goes on with its own text and settings; for others, begin a new one",
+        )
+
+
+def _request(flags: TrainFlags) -> Request:
+    training = given(flags.training)
+    if "prompt" in training:
+        training["prompt"] = text_argument(training["prompt"])
+    config = TrainingConfig(**training)
+    tokenizer = _tokenizer(flags.tokenizer)
     return Request(
-        sources=sources,
+        sources=_sources(flags),
         name=", ".join(flags.sources) or "Python's documentation",
-        out=Path(flags.out) if flags.out else free_folder(Path("runs"), name),
-        training=flags.training,
+        out=Path(flags.out) if flags.out else free_folder(Path("runs"), _name(flags.sources)),
+        training=config,
         preset=flags.preset,
-        tokenizer=TOKENIZER_NAMES.get(flags.tokenizer or "", flags.tokenizer),
+        tokenizer=tokenizer,
         vocab_size=flags.vocab_size,
         model=given(flags.model),
         optimizer=given(flags.optimizer),
         schedule=given(flags.schedule),
     )
+
+
+def _sources(flags: TrainFlags) -> Sources:
+    return open_sources(flags.sources, encoding=flags.encoding) if flags.sources else builtin_corpus()
+
+
+def _tokenizer(asked: str | None) -> str | None:
+    """The tokenizer as a request names it."""
+    if asked is None or asked in TOKENIZERS:
+        return TOKENIZERS.get(asked or "")
+    if not os.path.exists(asked):
+        raise UserError(
+            "--tokenizer char, bpe, or the path of a tokenizer.json",
+            came=f"'{asked}', where there is nothing",
+            remedy="choose one of the two, or check the path",
+        )
+    return asked
 
 
 def _name(sources: tuple[str, ...]) -> str:
@@ -68,7 +104,7 @@ def _name(sources: tuple[str, ...]) -> str:
 def free_folder(parent: Path, name: str) -> Path:
     """parent/name-01, or the first number that is free."""
     number = 1
-    while (path := parent / f"{name}-{number:02d}").exists():
+    while os.path.lexists(path := parent / f"{name}-{number:02d}"):
         number += 1
     return path
 

@@ -188,5 +188,5 @@ def _planned(request: Request, parts: Parts, steps: int, step_seconds: float, va
         device=next(model.parameters()).device.type,
         evaluations=parts.training.evaluations,
         minutes=request.minutes,
-        out=str(request.out),
+        out=facts.as_text(request.out),
     )

@@ -198,6 +198,7 @@ class Finished(Event):
     standard_error: float | None
     held_out_even: float
     held_out_odd: float
+    last_held_out: float
     train: float | None
     yardsticks: dict[str, Any] = field(default_factory=dict)
     copied: str = ""

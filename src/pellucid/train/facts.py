@@ -62,6 +62,16 @@ def changed(there: dict[str, Any], here: dict[str, Any]) -> str:
     )
 
 
+def as_text(path: str | os.PathLike[str]) -> str:
+    """A path as text that every file can hold: bytes in it that are no text are written out.
+
+    Example:
+        >>> as_text("caf\\udce9.txt"), as_text("café.txt")
+        ('caf\\\\xe9.txt', 'café.txt')
+    """
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def command() -> list[str]:
     """The command line as it was given."""
-    return ["pellucid", *sys.argv[1:]]
+    return ["pellucid", *map(as_text, sys.argv[1:])]

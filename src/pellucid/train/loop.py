@@ -20,6 +20,7 @@ from pellucid.errors import TrainingStopped
 from pellucid.nn import TransformerLM
 from pellucid.optim import learning_rate_fraction
 from pellucid.train.events import Evaluated, Observer, Replanned, Sampled, Saved, StepDone
+from pellucid.train.facts import as_text
 from pellucid.train.progress import EVEN, ODD, Pace, Progress
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.training_config import ScheduleConfig
@@ -180,4 +181,4 @@ class Loop:
             {"progress": asdict(state)},
             score=state.best_even if state.best_step == state.step else None,
         )
-        self.observe(Saved(step=state.step, path=str(path)))
+        self.observe(Saved(step=state.step, path=as_text(path)))

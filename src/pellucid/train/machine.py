@@ -5,9 +5,9 @@ In: a number of threads.  Out: torch's switches, set while a block lasts.  Used 
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
-from torch.utils import deterministic
 
 
 @contextmanager
@@ -18,6 +18,7 @@ def reproducible(threads: int | None) -> Generator[None]:
     would then also fill every new tensor with NaN, to show who reads what nobody wrote: 5 to 15 % of a small eager
     step. Nobody does here, so that is off.
     """
+    deterministic: Any = torch.utils.deterministic
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     filled = deterministic.fill_uninitialized_memory
     torch.set_num_threads(threads or before[0])

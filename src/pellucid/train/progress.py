@@ -38,6 +38,8 @@ class Progress:
     best_odd: float = math.inf
     best_held_out: float = math.inf
     best_standard_error: float | None = None
+    last_held_out: float = math.inf
+    """The latest score, best or not."""
 
     def count(self, result: StepResult, bits_per_character: float) -> None:
         """Take note of a step."""
@@ -49,6 +51,7 @@ class Progress:
 
     def judge(self, score: Score) -> bool:
         """Take note of a held-out score; says whether it is the best, which the even passages decide."""
+        self.last_held_out = score.bits_per_character
         even = score.of_passages(EVEN).bits_per_character
         if not even < self.best_even:
             return False

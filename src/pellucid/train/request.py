@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid.data import Sources
+from pellucid.errors import ConfigError
 from pellucid.train import facts
 from pellucid.train.events import TextRead
 from pellucid.train.recipe import Recipe, choose_recipe
@@ -56,12 +57,18 @@ class Request:
             schedule=replace(chosen.schedule, **self.schedule),
         )
         recipe.model_config(recipe.vocab_size)
+        if self.vocab_size and recipe.tokenizer != "bpe":
+            raise ConfigError(
+                "vocab_size for the bpe tokenizer alone, which learns so many ids",
+                came=f"vocab_size={self.vocab_size} for the tokenizer {recipe.tokenizer}",
+                remedy="leave it out, or choose bpe",
+            )
         return recipe
 
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
         return TextRead(
-            name=self.name,
+            name=facts.as_text(self.name),
             documents=len(self.sources.documents),
             characters=self.sources.characters,
             distinct_characters=len(self.sources.alphabet),
@@ -74,9 +81,9 @@ class Request:
         return {
             "format": "pellucid-run",
             "version": 1,
-            "name": self.out.name,
+            "name": facts.as_text(self.out.name),
             "command": facts.command(),
             "seed": self.training.seed,
-            "data": facts.of_sources(self.sources, self.name),
+            "data": facts.of_sources(self.sources, facts.as_text(self.name)),
             "config": {**recipe.as_json(), "training": asdict(self.training)},
         }

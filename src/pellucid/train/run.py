@@ -125,6 +125,7 @@ def _carry_out(
         standard_error=state.best_standard_error,
         held_out_even=state.best_even,
         held_out_odd=state.best_odd,
+        last_held_out=state.last_held_out,
         train=state.train,
         yardsticks=asdict(yardsticks),
         copied=longest_copied(sample, material.training_text()).text if sample else "",
@@ -132,7 +133,7 @@ def _carry_out(
         seconds=time.monotonic() - begun,
         tokens_per_second=tokens_per_second,
         skipped_steps=state.skipped,
-        out=str(loop.folder.path),
+        out=facts.as_text(loop.folder.path),
     )
     loop.observe(finished)
     return finished
@@ -191,9 +192,9 @@ def _resumed(loop: Loop) -> Resumed:
     return Resumed(
         step=progress.step,
         steps=progress.steps,
-        path=str(folder.latest_checkpoint()),
+        path=facts.as_text(folder.latest_checkpoint() or folder.path),
         variant=folder.facts["plan"]["variant"],
-        out=str(folder.path),
+        out=facts.as_text(folder.path),
         note=facts.changed(there, here),
     )
 
