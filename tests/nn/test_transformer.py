@@ -162,6 +162,16 @@ def test_both_attention_paths_agree_and_are_chosen_for_all_layers():
     assert not torch.equal(written, fused)
 
 
+@pytest.mark.parametrize("fused", [False, True], ids=["written out", "fused"])
+def test_evaluation_drops_nothing_and_draws_no_random_number(fused):
+    model = _model(dropout=0.5).use_fused_attention(fused)
+    assert not torch.equal(model(IDS), model(IDS))
+    model.eval()
+    state = torch.random.get_rng_state()
+    assert torch.equal(model(IDS), model(IDS))
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 def test_layers_share_one_table_of_turns_for_each_theta():
     config = replace(CONFIG, num_layers=4, window=2, layer_pattern=("local", "local", "global"), rope_theta_local=50.0)
     tables = [block.attention.rotary for block in TransformerLM(config).blocks]
