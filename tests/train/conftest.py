@@ -1,6 +1,7 @@
 """What the tests of this room share."""
 
 import pytest
+import torch
 
 from pellucid.train import run, trial
 
@@ -14,8 +15,6 @@ def _nothing_takes_long(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

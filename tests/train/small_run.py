@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
+from pellucid import presets
 from pellucid.data import Document, Sources, sources_of_texts
 from pellucid.nn import TransformerLM
 from pellucid.train import Event, Finished, Request, train
 from pellucid.training_config import TrainingConfig
 
-WORDS = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it".split()
+SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
 MODEL = {"d_model": 32, "num_layers": 1, "num_heads": 2, "context_length": 16, "dropout": 0.0}
 TRAINING = {"steps": 6, "batch_size": 4, "evaluations": 2, "precision": "float32", "compile": "off"}
 TIMES = {"seconds", "tokens_per_second", "seconds_left", "step_seconds", "compile_seconds", "planned_step_seconds"}
@@ -24,9 +25,9 @@ TIMES = {"seconds", "tokens_per_second", "seconds_left", "step_seconds", "compil
 
 def small_text(characters: int = 3000, seed: int = 0) -> str:
     draw = random.Random(seed)
-    words = []
+    vocabulary, words = SENTENCE.split(), []
     while sum(map(len, words)) < characters:
-        words.append(draw.choice(WORDS) + (".\n" if draw.random() < 0.1 else " "))
+        words.append(draw.choice(vocabulary) + (".\n" if draw.random() < 0.1 else " "))
     return "".join(words)[:characters]
 
 
@@ -76,8 +77,6 @@ def timeless(event: dict[str, Any]) -> dict[str, Any]:
 
 def small_model(**changes: Any) -> TransformerLM:
     """A model whose weights are large enough that errors show."""
-    from pellucid import presets
-
     model = TransformerLM(presets.default(**{"vocab_size": 24, **MODEL, **changes}))
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
