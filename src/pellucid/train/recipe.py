@@ -45,22 +45,66 @@ class Recipe:
         return asdict(self)
 
 
-SHAPES = (  # (characters up to, sizes, vocabulary, dropout) for runs of a few minutes
-    (100_000, {"d_model": 128, "num_layers": 3, "num_heads": 4, "context_length": 128}, 512, 0.2),
-    (400_000, {"d_model": 160, "num_layers": 4, "num_heads": 5, "context_length": 192}, 512, 0.1),
-    (float("inf"), {"d_model": 192, "num_layers": 4, "num_heads": 6, "context_length": 256}, 1024, 0.0),
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: for texts up to `characters` and runs up to `minutes`."""
+
+    characters: float
+    minutes: float
+    num_layers: int
+    d_model: int
+    context_length: int
+    vocab_size: int
+    batch_size: int
+
+
+ALL = float("inf")
+TABLE = (  # the first row that fits; the third was found by experiment, the others keep its proportions
+    Row(100_000, ALL, num_layers=3, d_model=128, context_length=128, vocab_size=512, batch_size=16),
+    Row(400_000, ALL, num_layers=4, d_model=160, context_length=256, vocab_size=512, batch_size=16),
+    Row(ALL, 12, num_layers=4, d_model=192, context_length=256, vocab_size=1024, batch_size=16),
+    Row(3_000_000, ALL, num_layers=4, d_model=256, context_length=256, vocab_size=1024, batch_size=16),
+    Row(ALL, 60, num_layers=6, d_model=320, context_length=256, vocab_size=2048, batch_size=16),
+    Row(ALL, ALL, num_layers=8, d_model=512, context_length=512, vocab_size=4096, batch_size=16),
 )
+D_HEAD = 32
+
+CHARACTERS_PER_MINUTE = 2_000_000  # what two cores read at 4 x 192: 10,000 to 18,000 tokens/s of 2.4 characters
+DECAY_PER_READING = 0.1  # of the matrices, per time the text is read; at ten readings 1.0 was best (docs/log.md)
+MOST_DECAY = 1.0
+EMBEDDING_SHARE = 0.3  # of the matrices' decay, for embeddings and head
 
 
 def choose_recipe(characters: int, minutes: float, preset: str = "default") -> Recipe:
     """The recipe for a text of this many characters and a run of this many minutes.
 
+    A text that is read many times is learned by heart unless weights are held down, so the decay grows with the
+    expected number of readings; dropout brought nothing beside it, and costs a fifth of the speed.
+
     Example:
-        >>> choose_recipe(1_000_000, minutes=5).model["d_model"]
-        192
+        >>> recipe = choose_recipe(1_000_000, minutes=5)
+        >>> recipe.model["d_model"], recipe.optimizer.matrix_weight_decay
+        (192, 1.0)
     """
-    sizes, vocab_size, dropout = next(row[1:] for row in SHAPES if characters <= row[0])
-    recipe = Recipe(preset=preset, vocab_size=vocab_size, model={**sizes, "dropout": dropout})
+    row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
+    readings = minutes * CHARACTERS_PER_MINUTE / characters
+    decay = min(MOST_DECAY, DECAY_PER_READING * readings)
+    recipe = Recipe(
+        preset=preset,
+        vocab_size=row.vocab_size,
+        batch_size=row.batch_size,
+        model={
+            "num_layers": row.num_layers,
+            "d_model": row.d_model,
+            "num_heads": row.d_model // D_HEAD,
+            "context_length": row.context_length,
+            "dropout": 0.0,
+        },
+        optimizer=OptimizerConfig(
+            matrix_weight_decay=decay,
+            embedding_weight_decay=EMBEDDING_SHARE * decay,
+        ),
+    )
     match preset:
         case "gpt2":
             return replace(recipe, initialization="gpt2")
