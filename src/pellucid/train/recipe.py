@@ -49,8 +49,8 @@ class Recipe:
 class Row:
     """A row of the table: for texts up to `characters` and runs up to `minutes`."""
 
-    characters: float
-    minutes: float
+    characters: int | float
+    minutes: int | float
     num_layers: int
     d_model: int
     context_length: int
@@ -82,7 +82,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     expected number of readings; dropout brought nothing beside it, and costs a fifth of the speed.
 
     Example:
-        >>> recipe = choose_recipe(1_000_000, minutes=5)
+        >>> recipe = choose_recipe(1_000_000, minutes=5.0)
         >>> recipe.model["d_model"], recipe.optimizer.matrix_weight_decay
         (192, 1.0)
     """
