@@ -45,7 +45,7 @@ def test_names_are_padded_and_order_is_that_of_numbers(tmp_path):
 
 
 def test_the_latest_and_the_best_are_kept(tmp_path):
-    for step, score in ((10, 3.0), (20, 2.0), (30, None), (40, math.nan), (50, 2.5), (60, 2.0)):
+    for step, score in ((5, math.nan), (10, 3.0), (20, 2.0), (30, None), (40, math.nan), (50, 2.5), (60, 2.0)):
         checkpoints.save(tmp_path, at(step, score))
         checkpoints.prune(tmp_path)
     assert steps(tmp_path) == [20, 60]
