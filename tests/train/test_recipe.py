@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+from pellucid.errors import ConfigError
+from pellucid.nn import TransformerLM
+from pellucid.train.recipe import PRESETS, choose_recipe
+
+SIZES = [200, 20_000, 99_999, 100_001, 500_000, 1_100_000, 50_000_000, 1_000_000_000]
+MINUTES = [0.1, 1.0, 5.0, 60.0]
+
+
+@pytest.mark.parametrize("characters", SIZES)
+@pytest.mark.parametrize("minutes", MINUTES)
+def test_what_is_trained_by_default_can_be_exported_anywhere(characters, minutes):
+    """The shape of Qwen3, in widths that every quantisation can cut into blocks of 32."""
+    config = choose_recipe(characters, minutes).model_config(1024)
+    assert (config.norm, config.norm_placement, config.qk_norm, config.positions) == ("rms", "pre", "head", "rope")
+    assert (config.feed_forward, config.logit_soft_cap, config.rope_scaling, config.window) == (
+        "swiglu",
+        None,
+        None,
+        None,
+    )
+    biases = (config.qkv_bias, config.attention_output_bias, config.feed_forward_bias, config.head_bias)
+    assert not any(biases)
+    assert (config.embedding_scale, config.attention_scale, config.norm_offset) == (1.0, None, 0.0)
+    assert config.d_model % 32 == config.d_ff % 32 == config.d_head % 2 == 0
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("characters", [SIZES[1], SIZES[4], SIZES[5]])
+def test_every_preset_makes_a_model_for_every_size_of_text(preset, characters):
+    recipe = choose_recipe(characters, 5.0, preset)
+    assert TransformerLM(recipe.model_config(300)).num_parameters() > 0
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_run_json_can_hold_a_recipe(preset):
+    recipe = choose_recipe(1_000_000, 5.0, preset)
+    assert json.loads(json.dumps(recipe.as_json()))["preset"] == preset
+
+
+def test_the_character_gpt_reads_characters():
+    assert choose_recipe(1_000_000, 5.0, "char-gpt").tokenizer == "characters"
+
+
+def test_sizes_that_make_no_model_are_refused():
+    recipe = choose_recipe(1_000_000, 5.0)
+    with pytest.raises(ConfigError, match="num_heads"):
+        type(recipe)(model={"d_model": 100, "num_heads": 3}).model_config(100)
