@@ -24,10 +24,8 @@ TIMES = {"seconds", "tokens_per_second", "seconds_left", "step_seconds", "compil
 
 
 def small_text(characters: int = 3000, seed: int = 0) -> str:
-    draw = random.Random(seed)
-    vocabulary, words = SENTENCE.split(), []
-    while sum(map(len, words)) < characters:
-        words.append(draw.choice(vocabulary) + (".\n" if draw.random() < 0.1 else " "))
+    draw, vocabulary = random.Random(seed), SENTENCE.split()
+    words = (draw.choice(vocabulary) + (".\n" if draw.random() < 0.1 else " ") for _ in range(characters))
     return "".join(words)[:characters]
 
 

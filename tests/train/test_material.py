@@ -1,0 +1,105 @@
+import dataclasses
+
+import pytest
+
+from pellucid.data import Document, sources_of_texts, training_texts
+from pellucid.errors import DataError, TokenizerError
+from pellucid.text import character_tokenizer
+from pellucid.train import material as material_module
+from pellucid.train.events import TextTokenized, YardsticksMeasured
+from pellucid.train.material import make_material, make_tokenizer, measure, reopen_material
+from pellucid.train.recipe import Recipe
+from tests.train.small_run import Heard, small_sources, small_text
+
+CHARACTERS = Recipe(tokenizer="characters")
+
+
+def sources_of(text):
+    return sources_of_texts([Document("text", text)])
+
+
+def test_the_tokenizer_learns_from_the_training_side_alone(tmp_path):
+    text = small_text()
+    held_out_only = sources_of(text[:2990] + "Ω" + text[2991:])
+    assert make_tokenizer(held_out_only, CHARACTERS).unknown_characters("Ω") == "Ω"
+    in_training = sources_of("Ω" + text[1:])
+    assert make_tokenizer(in_training, CHARACTERS).unknown_characters("Ω") == ""
+
+
+def test_a_tokenizer_from_elsewhere_is_used_as_it_is(tmp_path):
+    tokenizer = character_tokenizer([small_text(), "more"])
+    tokenizer.save(tmp_path / "tokenizer.json")
+    recipe = Recipe(tokenizer=str(tmp_path / "tokenizer.json"))
+    assert make_tokenizer(small_sources(), recipe).fingerprint == tokenizer.fingerprint
+
+
+def test_a_tokenizer_that_cannot_write_the_text_is_refused_naming_what(tmp_path):
+    character_tokenizer(["abc"]).save(tmp_path / "tokenizer.json")
+    recipe = Recipe(tokenizer=str(tmp_path / "tokenizer.json"))
+    with pytest.raises(TokenizerError, match="'d'"):
+        make_material(small_sources(), recipe, tmp_path / "tokens", Heard())
+
+
+def test_of_a_long_text_byte_pairs_are_learned_from_every_kth_piece(monkeypatch):
+    monkeypatch.setattr(material_module, "LEARNED_FROM", 100_000)
+    sources = sources_of(small_text(400_000))
+    pieces = list(training_texts(sources))
+    learned_from = list(material_module._spread(training_texts(sources), sources.characters))
+    assert learned_from == pieces[::4]
+
+
+def test_what_comes_of_a_text_is_told(tmp_path):
+    heard = Heard()
+    material = make_material(small_sources(), CHARACTERS, tmp_path, heard)
+    assert heard == [
+        TextTokenized(
+            kind="characters",
+            vocab_size=22,
+            training_tokens=len(material.data.train),
+            held_out_tokens=sum(len(piece.tokens) for piece in material.data.held_out),
+            characters_per_token=1.0,
+        )
+    ]
+    assert len(material.data.train) == 2850 + 10 + 1  # each tenth is a document, and the ring is closed
+
+
+def test_a_text_that_spells_the_end_of_text_gets_no_end_there(tmp_path):
+    """Special tokens in training text are text."""
+    text = "<|endoftext|>".join([small_text(1500), small_text(1500, seed=1)])
+    for recipe in (CHARACTERS, Recipe(tokenizer="bpe", vocab_size=300)):
+        material = make_material(sources_of(text), recipe, tmp_path / recipe.tokenizer, Heard())
+        ids = material.data.train.read(0, len(material.data.train))
+        assert (ids == material.tokenizer.end_of_text_id).sum() == 11
+
+
+def test_the_training_side_is_written_back_from_its_ids(tmp_path):
+    material = make_material(small_sources(), CHARACTERS, tmp_path, Heard())
+    written = "".join(material.training_text(tokens_at_once=100))
+    assert written == "".join(training_texts(small_sources()))
+
+
+def test_bits_per_character_and_nats_per_token_are_one_thing(tmp_path):
+    material = make_material(small_sources(), Recipe(tokenizer="bpe", vocab_size=300), tmp_path, Heard())
+    characters, tokens = 2850, len(material.data.train) - 11
+    assert material.bits_per_nat == pytest.approx(tokens / characters * 1.4426950408889634)
+
+
+def test_a_run_folder_gives_it_back_with_its_own_tokenizer_or_not_at_all(tmp_path):
+    material = make_material(small_sources(), CHARACTERS, tmp_path / "tokens", Heard())
+    material.tokenizer.save(tmp_path / "tokenizer.json")
+    again = reopen_material(tmp_path / "tokens", tmp_path / "tokenizer.json")
+    assert again.data.train.header == material.data.train.header
+    other = character_tokenizer([small_text().replace("y", "Y")])  # as many characters, not the same
+    assert other.vocab_size == material.tokenizer.vocab_size
+    other.save(tmp_path / "tokenizer.json")
+    with pytest.raises(DataError, match="ids of another"):
+        reopen_material(tmp_path / "tokens", tmp_path / "tokenizer.json")
+
+
+def test_yardsticks_are_measured_on_the_same_split_and_told():
+    heard = Heard()
+    measured = measure(small_sources(), heard)
+    assert heard == [measured]
+    assert isinstance(measured, YardsticksMeasured)
+    assert measured.best_ngram < measured.letters < measured.chance
+    assert set(dataclasses.asdict(measured)) == {"chance", "letters", "best_ngram", "best_ngram_name", "xz", "note"}

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+from pellucid.errors import ConfigError
+from pellucid.train.recipe import choose_recipe
+from pellucid.train.request import DEFAULT_MINUTES, Request
+from pellucid.training_config import TrainingConfig
+from tests.train.small_run import MODEL, small_request, small_sources
+
+
+def test_nothing_asked_for_means_five_minutes_and_the_planners_recipe(tmp_path):
+    request = Request(sources=small_sources(), name="words", out=tmp_path)
+    assert request.minutes == DEFAULT_MINUTES == 5.0
+    assert request.recipe() == choose_recipe(3000, DEFAULT_MINUTES)
+
+
+def test_steps_mean_no_minutes(tmp_path):
+    assert small_request(tmp_path, steps=7).minutes is None
+    assert small_request(tmp_path, steps=None, minutes=2.0).minutes == 2.0
+
+
+def test_what_is_asked_for_stands_over_the_recipe(tmp_path):
+    recipe = small_request(
+        tmp_path,
+        tokenizer="bpe",
+        vocab_size=300,
+        model={"d_ff": 64},
+        batch_size=3,
+        optimizer={"momentum": 0.5},
+        schedule={"shape": "cosine"},
+    ).recipe()
+    chosen = choose_recipe(3000, DEFAULT_MINUTES)
+    assert (recipe.tokenizer, recipe.vocab_size, recipe.batch_size) == ("bpe", 300, 3)
+    assert recipe.model == chosen.model | MODEL | {"d_ff": 64}
+    assert (recipe.optimizer.momentum, recipe.optimizer.beta1) == (0.5, chosen.optimizer.beta1)
+    assert (recipe.schedule.shape, recipe.schedule.warm_up_steps) == ("cosine", chosen.schedule.warm_up_steps)
+
+
+@pytest.mark.parametrize("preset", ["gpt2", "char-gpt"])
+def test_a_preset_takes_sizes_too(tmp_path, preset):
+    request = small_request(
+        tmp_path, preset=preset, tokenizer=None, model={"d_model": 64, "d_head": 16, "num_heads": 4}
+    )
+    assert request.recipe().model_config(50).d_model == 64
+
+
+def test_a_model_that_cannot_be_is_refused_at_once(tmp_path):
+    with pytest.raises(ConfigError, match="num_heads"):
+        small_request(tmp_path, model={"num_heads": 5}).recipe()
+
+
+@pytest.mark.parametrize("tokenizer", ["characters", "some/tokenizer.json"])
+def test_a_number_of_ids_for_a_tokenizer_that_learns_none_is_refused(tmp_path, tokenizer):
+    with pytest.raises(ConfigError, match="vocab_size=300 for the tokenizer"):
+        small_request(tmp_path, tokenizer=tokenizer, vocab_size=300).recipe()
+
+
+def test_what_makes_a_run_what_it_is_comes_back_from_json_the_same(tmp_path):
+    request = small_request(tmp_path / "a run", model={"layer_pattern": ("local", "global"), "window": 4})
+    decided = request.first_facts(request.recipe())
+    assert decided["name"] == "a run"
+    assert decided["config"]["training"]["steps"] == 6
+    assert decided["data"]["fingerprint"] == request.sources.fingerprint
+    again = json.loads(json.dumps(decided))
+    assert again["config"]["optimizer"] == decided["config"]["optimizer"]
+    assert TrainingConfig(**again["config"]["training"]) == request.training
+
+
+def test_what_is_said_of_the_text_is_the_survey(tmp_path):
+    said = small_request(tmp_path).text_read()
+    assert (said.name, said.documents, said.characters, said.distinct_characters) == ("words.txt", 1, 3000, 21)
