@@ -3,7 +3,7 @@ import re
 import pytest
 import torch
 
-from pellucid.train.probe import difference, loss_and_gradients, probing, product_speedup, reference, seconds
+from pellucid.train.probe import difference, loss_and_gradients, probing, reference
 from pellucid.train.variant import Variant, loss_function
 from tests.train.small_run import small_model
 
@@ -101,13 +101,3 @@ def test_dropout_does_not_hide_a_difference(batch):
     model = small_model(dropout=0.5)
     with probing(model):
         assert difference(reference(model, batch), reference(model, batch), "float32") == ""
-
-
-def test_a_duration_is_the_median_of_a_few(monkeypatch):
-    times = iter([0.0, 1.0, 10.0, 15.0, 20.0, 22.0])
-    monkeypatch.setattr("time.perf_counter", lambda: next(times))
-    assert seconds(lambda: None, at_least=3, budget=0.0) == 2.0
-
-
-def test_how_much_faster_narrow_products_are_is_measured():
-    assert product_speedup(8, 8, 8) > 0

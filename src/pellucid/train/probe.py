@@ -1,18 +1,16 @@
-"""Is a variant of the step right, and how fast is it?
+"""Is a variant of the step right?
 
 Right means: on one batch and weights that are not small, the loss and every gradient are finite and equal to those of
 the plain way, eager and float32, within the bound of the number type. A variant that is not right is not used, however
 fast: on some processors compiled bfloat16 has given NaN gradients for queries and keys (docs/log.md).
 
-In: a model, a batch, a `Variant`.  Out: why it is wrong, or nothing; seconds.  Used by: trial, bench, doctor.
+In: a model, a batch, a `Variant`.  Out: why it is wrong, or nothing.  Used by: trial, bench, doctor.
 Read next: trial.py.
 """
 
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 
-import torch
 from torch import Tensor
 
 from pellucid.nn import TransformerLM, initialize
@@ -78,22 +76,3 @@ def difference(found: Reference, expected: Reference, precision: str) -> str:
         if not error <= GRADIENT_BOUND[precision]:
             return f"the gradient of {name} is off by {error:.1%}"
     return ""
-
-
-def seconds(action: Callable[[], object], *, at_least: int = 3, budget: float = 1.0) -> float:
-    """Median duration of an action, repeated until the budget is used, at least `at_least` times."""
-    durations: list[float] = []
-    while len(durations) < at_least or sum(durations) < budget:
-        begun = time.perf_counter()
-        action()
-        durations.append(time.perf_counter() - begun)
-    return sorted(durations)[len(durations) // 2]
-
-
-def product_speedup(rows: int, d_in: int, d_out: int) -> float:
-    """How many times faster this processor multiplies matrices of these sizes in bfloat16 than in float32."""
-    x, weight = torch.randn(rows, d_in), torch.randn(d_in, d_out)
-    narrow_x, narrow_weight = x.bfloat16(), weight.bfloat16()
-    narrow_x @ narrow_weight  # the first product sets the library up
-    slow = seconds(lambda: x @ weight, budget=0.05)
-    return slow / seconds(lambda: narrow_x @ narrow_weight, budget=0.05)

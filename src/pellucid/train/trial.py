@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
+from pellucid.train.ceiling import product_speedup, seconds
 from pellucid.train.events import CompileBegun, Observer, VariantTried
 from pellucid.train.probe import (
     Batch,
@@ -24,9 +25,7 @@ from pellucid.train.probe import (
     difference,
     loss_and_gradients,
     probing,
-    product_speedup,
     reference,
-    seconds,
 )
 from pellucid.train.step import TrainStep
 from pellucid.train.variant import LossFunction, Variant, loss_function
@@ -149,7 +148,7 @@ def _attempt(
     except Exception as error:  # whatever a compiler raises, the run goes on without it
         if not variant.compiled:
             raise
-        wrong = _first_line(error)
+        wrong = first_line(error)
     if step_seconds == math.inf:
         wrong = "the loss or a gradient of a step is not finite"
     if wrong:
@@ -167,7 +166,8 @@ def _attempt(
     return _Tried(variant, loss, step_seconds), spent
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Why a variant could not be compiled."""
     text = str(error).strip() or type(error).__name__
     return f"it could not be compiled ({text.splitlines()[0][:100]})"  # a compiler's first line says enough
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from pellucid.loss import summed_cross_entropy
 from pellucid.nn import TransformerLM
+from pellucid.train.one_program import OneProgram
 
 LossFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -36,7 +37,7 @@ class Variant:
     attention: str = "written-out"
     """written-out (scores, softmax, weighted mean) or fused (torch's kernel)."""
     compiled: bool = False
-    """Whether torch.compile makes one program of each block."""
+    """Whether torch.compile makes one program of the loss and its gradients."""
 
     def __str__(self) -> str:
         return f"{self.precision}, {self.attention} attention, {'compiled' if self.compiled else 'eager'}"
@@ -55,25 +56,17 @@ class SummedLoss(nn.Module):
 
     Args:
         model: The language model.
-        precision: What products are taken in.
     """
 
-    def __init__(self, model: TransformerLM, precision: str = "float32") -> None:
+    def __init__(self, model: TransformerLM) -> None:
         super().__init__()
         self.model = model
-        self.precision = precision
 
     def forward(
         self, inputs: Int64[Tensor, "row position"], targets: Int64[Tensor, "row position"]
     ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
         """Score every token of the batch."""
-        with autocast(self.precision, inputs.device):
-            hidden = self.model.hidden_states(inputs)
-            return self.head_loss(hidden, targets)
-
-    def head_loss(self, hidden: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """The head and the loss on what the blocks made."""
-        return summed_cross_entropy(self.model.logits(hidden), targets)
+        return summed_cross_entropy(self.model(inputs), targets)
 
 
 def autocast(precision: str, device: torch.device) -> contextlib.AbstractContextManager:
@@ -89,5 +82,12 @@ def loss_function(model: TransformerLM, variant: Variant) -> LossFunction:
     The model itself is shared and not changed, but for its choice of attention path.
     """
     model.use_fused_attention(variant.attention == "fused")
-    summed = SummedLoss(model, variant.precision)
-    return torch.compile(summed, dynamic=False) if variant.compiled else summed
+    summed = SummedLoss(model)
+    compute = OneProgram(summed) if variant.compiled else summed
+
+    def loss(inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        # Outside of what is compiled: a program with autocast inside is not kept, and is traced anew in each process.
+        with autocast(variant.precision, inputs.device):
+            return compute(inputs, targets)
+
+    return loss

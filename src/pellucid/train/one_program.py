@@ -1,0 +1,75 @@
+"""A loss and all its gradients as one compiled program.
+
+    compiled by halves    forward ─▶ what backward needs is kept, the rest recomputed ─▶ backward
+    as one program        forward and backward, laid out together
+
+Compiling a module gives two programs with autograd between them. Taking the gradient inside what is compiled gives the
+compiler the whole: nothing is computed twice, and between the two there is no Python. 9 to 17 % of a step on a CPU,
+for the memory of eager training (docs/log.md). To autograd the whole is one operation, so that `backward`, gradients
+that add up, and hooks on parameters work as ever.
+
+In: a module that returns (total, count).  Out: the same function, compiled with its gradient.  Used by: variant.
+Read next: variant.py.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+Program = Callable[[dict[str, Tensor], Tensor, Tensor], tuple[dict[str, Tensor], tuple[Tensor, Tensor]]]
+
+
+class OneProgram:
+    """`module(inputs, targets)` and its gradient, compiled together when first called.
+
+    Args:
+        module: Returns a total to differentiate, and a count.
+        backend: torch.compile's. "eager" only traces, for tests.
+
+    Example:
+        >>> class Squares(nn.Linear):
+        ...     def forward(self, inputs, targets):
+        ...         return (super().forward(inputs) - targets).square().sum(), torch.tensor(len(inputs))
+        >>> module = Squares(1, 1, bias=False)
+        >>> total, _ = OneProgram(module, backend="eager")(torch.ones(1, 1), torch.zeros(1, 1))
+        >>> total.backward()
+        >>> torch.equal(module.weight.grad, 2 * module.weight)
+        True
+    """
+
+    def __init__(self, module: nn.Module, backend: str = "inductor") -> None:
+        self.parameters = dict(module.named_parameters())
+
+        def total_and_count(parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+            return torch.func.functional_call(module, parameters, (inputs, targets))
+
+        both = torch.func.grad_and_value(total_and_count, has_aux=True)
+        self.program: Program = torch.compile(both, dynamic=False, backend=backend)
+
+    def __call__(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """The total, from which `backward` reaches the parameters, and the count."""
+        return _WithGradients.apply(self.program, list(self.parameters), inputs, targets, *self.parameters.values())
+
+
+class _WithGradients(torch.autograd.Function):
+    """Computes gradients on the way forward, where the program has them; backward hands them on."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, program: Program, names: list[str], inputs: Tensor, targets: Tensor, *parameters: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        values = dict(zip(names, (parameter.detach() for parameter in parameters), strict=True))
+        gradients, (total, count) = program(values, inputs, targets)
+        ctx.gradients = [gradients[name] for name in names]
+        ctx.mark_non_differentiable(count)
+        return total, count
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, scale: Tensor, _count: Tensor) -> tuple[Tensor | None, ...]:
+        gradients, ctx.gradients = ctx.gradients, None
+        torch._foreach_mul_(gradients, scale)  # in place: nobody else has them
+        return None, None, None, None, *gradients
