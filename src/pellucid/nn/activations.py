@@ -51,7 +51,8 @@ def gelu_tanh(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
         tensor([0.0000, 0.8412])
     """
     wide = widen(x)
-    return (0.5 * wide * (1 + torch.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)))).to(x.dtype)
+    # (1 + tanh(u)) / 2 is sigmoid(2u), which processors compute several times faster (docs/log.md).
+    return (wide * torch.sigmoid(2 * math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))).to(x.dtype)
 
 
 def relu2(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
