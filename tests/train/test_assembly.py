@@ -1,0 +1,112 @@
+import time
+
+import pytest
+import torch
+
+from pellucid.checkpoint import RunFolder
+from pellucid.errors import ConfigError, DataError
+from pellucid.train import assembly
+from pellucid.train.assembly import assemble, assemble_again
+from pellucid.train.events import Planned
+from pellucid.train.material import make_material
+from pellucid.train.sample import Sampler
+from tests.train.small_run import Heard, small_request, small_sources
+
+
+@pytest.fixture
+def put_together(tmp_path):
+    def make(**changes):
+        request, heard = small_request(tmp_path / "run", **changes), Heard()
+        recipe = request.recipe()
+        folder = RunFolder.create(request.out, request.first_facts(recipe))
+        material = make_material(request.sources, recipe, folder.tokens_path, Heard())
+        material.tokenizer.save(folder.tokenizer_path)
+        sampler = Sampler(material.tokenizer, "", 0)
+        loop = assemble(request, recipe, folder, material, sampler, heard, begun=time.monotonic())
+        return loop, heard, material, sampler
+
+    return make
+
+
+def test_the_plan_says_everything_and_run_json_keeps_it(put_together):
+    loop, heard, *_ = put_together(threads=1, micro_batch_size=3)
+    (planned,) = heard.of(Planned)
+    assert planned.variant == "float32, written-out attention, eager"
+    assert (planned.batch_size, planned.micro_batch_size, planned.tokens_per_step) == (4, 3, 64)
+    assert (planned.steps, planned.evaluations, planned.minutes, planned.device) == (6, 2, None, "cpu")
+    assert planned.parameters == loop.model.num_parameters()
+    assert planned.epochs == loop.train_step.batches.epochs_after(6)
+    facts = RunFolder.open(loop.folder.path).facts
+    assert facts["plan"]["variant"] == planned.variant
+    assert facts["environment"]["threads"] == planned.threads == torch.get_num_threads()
+    assert facts["model"]["d_model"] == 32
+
+
+def test_the_trial_leaves_no_trace_in_the_weights(put_together, monkeypatch):
+    weights = put_together()[0].model.state_dict()
+    monkeypatch.setattr(assembly, "choose_variant", lambda model, *_: (assembly.Variant(), lambda *_: None, 1.0))
+    untouched = put_together()[0].model.state_dict()
+    assert all(torch.equal(weights[name], untouched[name]) for name in weights)
+
+
+def test_the_optimizer_begins_with_nothing_remembered(put_together):
+    assert put_together()[0].train_step.optimizer.state_dict() == {}
+
+
+def test_no_more_rows_are_probed_than_there_is_memory_for(put_together, monkeypatch):
+    seen = []
+
+    def choose(model, batch, *_):
+        seen.append(tuple(batch[0].shape))
+        return assembly.Variant(), lambda *_: None, 1.0
+
+    monkeypatch.setattr(assembly, "choose_variant", choose)
+    put_together(micro_batch_size=2)
+    put_together()
+    assert seen == [(2, 16), (4, 16)]
+
+
+def test_a_training_split_shorter_than_the_context_is_refused_with_all_three_numbers(put_together):
+    with pytest.raises(DataError, match=r"4,001 tokens in the training split .* but got 2,861: .* at most 2,860"):
+        put_together(model={"context_length": 4000})
+
+
+@pytest.mark.parametrize("context_length", [389, 390])
+def test_a_training_split_of_one_token_more_than_the_context_trains(put_together, context_length):
+    loop, *_ = put_together(
+        sources=small_sources(400), model={"context_length": context_length}, batch_size=1, steps=1, evaluations=1
+    )
+    assert len(loop.train_step.batches.tokens) == 391
+    assert loop().step == 1
+
+
+def test_ids_that_the_model_has_no_row_for_are_refused_before_the_first_step(put_together):
+    with pytest.raises((DataError, ConfigError), match=r"vocabulary of 10 .*vocabulary of 22.*largest id"):
+        put_together(model={"vocab_size": 10})
+
+
+def test_minutes_become_steps(put_together):
+    loop, heard, *_ = put_together(steps=None, minutes=0.2)
+    assert loop.deadline is not None
+    (planned,) = heard.of(Planned)
+    assert planned.steps * planned.step_seconds < 12
+    assert planned.minutes == 0.2
+
+
+def test_a_run_is_put_together_again_as_it_was_left(put_together):
+    loop, _, material, sampler = put_together()
+    loop()
+    folder = loop.folder
+    checkpoint = folder.load_checkpoint(folder.latest_checkpoint())
+    again = assemble_again(RunFolder.open(folder.path), material, checkpoint, sampler, Heard())
+    assert again.progress == loop.progress
+    assert again.schedule == loop.schedule
+    assert again.evaluations == loop.evaluations
+    assert again.model.training
+    for name, tensor in loop.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[name], tensor)
+    here, there = again.train_step.optimizer.state_dict(), loop.train_step.optimizer.state_dict()
+    assert here.keys() == there.keys()
+    assert all(torch.equal(here[name], there[name]) for name in here)
+    assert again.train_step.micro_batch_size == loop.train_step.micro_batch_size
+    assert torch.equal(again.train_step.batches.at(9)[0], loop.train_step.batches.at(9)[0])
