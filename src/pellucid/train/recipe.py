@@ -70,9 +70,10 @@ TABLE = (  # the first row that fits; the third was found by experiment, the oth
 D_HEAD = 32
 
 CHARACTERS_PER_MINUTE = 2_000_000  # what two cores read at 4 x 192: 10,000 to 18,000 tokens/s of 2.4 characters
-DECAY_PER_READING = 0.1  # of the matrices, per time the text is read; at ten readings 1.0 was best (docs/log.md)
-MOST_DECAY = 1.0
-EMBEDDING_SHARE = 0.3  # of the matrices' decay, for embeddings and head
+MATRIX_RATE = 0.04
+DECAY_PER_READING = 0.07  # of the matrices, per time the text is read; at ten readings 0.7 was best (docs/log.md)
+MOST_DECAY = 0.7
+EMBEDDING_SHARE = 0.4  # of the matrices' decay, for embeddings and head
 
 
 def choose_recipe(characters: int, minutes: float, preset: str = "default") -> Recipe:
@@ -84,7 +85,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     Example:
         >>> recipe = choose_recipe(1_000_000, minutes=5.0)
         >>> recipe.model["d_model"], recipe.optimizer.matrix_weight_decay
-        (192, 1.0)
+        (192, 0.7)
     """
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
     readings = minutes * CHARACTERS_PER_MINUTE / characters
@@ -101,6 +102,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
             "dropout": 0.0,
         },
         optimizer=OptimizerConfig(
+            matrix_learning_rate=MATRIX_RATE,
             matrix_weight_decay=decay,
             embedding_weight_decay=EMBEDDING_SHARE * decay,
         ),
