@@ -30,6 +30,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "cores": os.cpu_count(),
         "instruction_set": torch.backends.cpu.get_cpu_capability(),
+        "float32_by_onednn": torch.get_float32_matmul_precision() == "medium",
         "deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
     }
 

@@ -1,4 +1,4 @@
-"""The machine as a run uses it: threads, and algorithms that give the same numbers every time.
+"""The machine as a run uses it: threads, float32 products, and algorithms that repeat themselves.
 
 In: a number of threads.  Out: torch's switches, set while a block lasts.  Used by: run, bench.  Read next: assembly.py.
 """
@@ -9,14 +9,20 @@ from typing import Any
 
 import torch
 
+from pellucid.train.float32 import fast_float32
+
 
 @contextmanager
-def reproducible(threads: int | None) -> Generator[None]:
+def reproducible(threads: int | None, *, onednn: bool | None = False) -> Generator[None]:
     """Fixed threads and reproducible algorithms; afterwards torch is as it was before.
 
     Compiled steps, and the gradient of looking rows up, are not reproducible on two threads without the switch. Torch
     would then also fill every new tensor with NaN, to show who reads what nobody wrote: 5 to 15 % of a small eager
     step. Nobody does here, so that is off.
+
+    Args:
+        threads: How many; None leaves them as they are.
+        onednn: Whether oneDNN multiplies float32 matrices; None: where it is faster and exact (float32.py).
     """
     deterministic: Any = torch.utils.deterministic
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
@@ -25,7 +31,8 @@ def reproducible(threads: int | None) -> Generator[None]:
     torch.use_deterministic_algorithms(True)
     deterministic.fill_uninitialized_memory = False
     try:
-        yield
+        with fast_float32(onednn):
+            yield
     finally:
         torch.set_num_threads(before[0])
         torch.use_deterministic_algorithms(before[1])
