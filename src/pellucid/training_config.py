@@ -22,6 +22,7 @@ ScheduleShape = Literal["trapezoid", "cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 AttentionPath = Literal["auto", "written-out", "fused"]
 Compile = Literal["auto", "on", "off"]
+Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +146,8 @@ class TrainingConfig:
     """written-out or fused; auto tries, checks and times."""
     compile: Compile = "auto"
     """Whether torch.compile makes one program of the step; auto asks whether it pays back within the run."""
+    device: Device = "auto"
+    """Where the run is computed; auto is cuda where there is one, else the cpu."""
     threads: int | None = None
     """CPU threads. Default: torch's, one per core."""
     seed: int = 0
@@ -155,7 +158,9 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         if self.minutes is not None and self.steps is not None:
             raise ConfigError(
-                "minutes or steps", came=f"minutes={self.minutes} and steps={self.steps}", remedy="leave out one of them"
+                "minutes or steps",
+                came=f"minutes={self.minutes} and steps={self.steps}",
+                remedy="leave out one of them",
             )
         if self.minutes is not None:
             _require(0 < self.minutes < float("inf"), "minutes above 0", self.minutes, "minutes")
@@ -167,6 +172,7 @@ class TrainingConfig:
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))
         _require_choice("attention", self.attention, ("auto", "written-out", "fused"))
         _require_choice("compile", self.compile, ("auto", "on", "off"))
+        _require_choice("device", self.device, ("auto", "cpu", "cuda", "mps"))
 
 
 def _require(condition: bool, expected: str, came: object, name: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from pellucid.errors import ConfigError
-from pellucid.train.device import Capabilities, check_precision, training_precisions
+from pellucid.train.device import Capabilities, check_device, check_precision, training_precisions
 
 MACHINES = {
     "a CPU": Capabilities(),
@@ -28,23 +28,29 @@ def test_what_a_device_trains_in(machine, device, precisions):
 
 
 @pytest.mark.parametrize(
-    ("machine", "devices"),
-    [("a CPU", ("cpu",)), ("a CUDA device", ("cpu", "cuda")), ("a Mac", ("cpu", "mps"))],
+    ("machine", "devices", "best"),
+    [("a CPU", ("cpu",), "cpu"), ("a CUDA device", ("cpu", "cuda"), "cuda"), ("a Mac", ("cpu", "mps"), "cpu")],
 )
-def test_which_devices_there_are(machine, devices):
+def test_which_devices_there_are_and_which_is_taken(machine, devices, best):
     assert MACHINES[machine].devices == devices
-    assert MACHINES[machine].best_device == devices[-1]
+    assert check_device("auto", MACHINES[machine]) == MACHINES[machine].best_device == best
+
+
+def test_a_device_that_is_asked_for_is_taken_if_it_is_there():
+    assert check_device("mps", MACHINES["a Mac"]) == "mps"
+    with pytest.raises(ConfigError, match=r"cpu or mps.*'cuda'"):
+        check_device("cuda", MACHINES["a Mac"])
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_float16_is_refused_everywhere_with_the_reason(machine):
     for device in MACHINES[machine].devices:
-        with pytest.raises(ConfigError, match="loss scaling.*overflow"):
+        with pytest.raises(ConfigError, match=r"loss scaling.*overflow"):
             check_precision(device, "float16", MACHINES[machine])
 
 
 def test_bfloat16_is_refused_where_the_hardware_has_none():
-    with pytest.raises(ConfigError, match="no bfloat16 in the hardware.*train in float32"):
+    with pytest.raises(ConfigError, match=r"no bfloat16 in the hardware.*train in float32"):
         check_precision("cuda", "bfloat16", MACHINES["an old CUDA device"])
 
 

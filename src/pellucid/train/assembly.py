@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
 from pellucid.data import Batches, check_vocabulary
 from pellucid.nn import TransformerLM, initialize
 from pellucid.optim import build_optimizer
 from pellucid.train import facts
+from pellucid.train.device import Capabilities, check_device
 from pellucid.train.evaluation import evaluate
 from pellucid.train.events import Observer, Planned
 from pellucid.train.loop import Loop
@@ -95,8 +97,7 @@ def assemble(
 ) -> Loop:
     """Build the model, choose the variant, time it, and fix the number of steps; run.json then says all of it."""
     training = request.training
-    model = TransformerLM(recipe.model_config(material.tokenizer.vocab_size))
-    initialize(model, recipe.initialization, seed=training.seed)
+    model, fresh = _fresh_model(recipe, material, training)
     parts = Parts(
         folder=folder,
         material=material,
@@ -110,22 +111,20 @@ def assemble(
     pause_seconds = parts.time_pause()
     deadline = last_step_at(begun, request.minutes, pause_seconds)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
-    device = next(model.parameters()).device
     at_once = slice(training.micro_batch_size)  # never more rows than the person said there is memory for
+    device = next(model.parameters()).device
     inputs, targets = (part.to(device) for part in parts.batches.at(0, rows=at_once))
     variant, loss, step_seconds = choose_variant(
         model, (inputs, targets), training, lambda loss: time_steps(parts.train_step(loss)), seconds_left, observe
     )
-    initialize(model, recipe.initialization, seed=training.seed)  # the trial has moved the weights
+    model.load_state_dict(fresh)  # the trial has moved the weights
 
     progress = plan_steps(
         training, recipe.schedule, deadline=deadline, step_seconds=step_seconds, pause_seconds=pause_seconds
     )
     planned = _planned(request, parts, progress.steps, step_seconds, variant)
-    folder.write_run(
-        folder.facts
-        | {"environment": facts.environment(device), "plan": planned.as_json(), "model": asdict(model.config)}
-    )
+    made = {"environment": facts.environment(device), "plan": planned.as_json(), "model": asdict(model.config)}
+    folder.write_run(folder.facts | made)
     observe(planned)
     return parts.loop(
         train_step=parts.train_step(loss),
@@ -145,6 +144,7 @@ def assemble_again(
     training = TrainingConfig(**config["training"])
     model = TransformerLM(folder.model_config())
     load_weights(model, checkpoint.model, folder.path)
+    model.to(plan["device"])
     model.train()
     parts = Parts(
         folder=folder,
@@ -165,6 +165,16 @@ def assemble_again(
         evaluations=training.evaluations,
         step_seconds=plan["step_seconds"],
     )
+
+
+def _fresh_model(
+    recipe: Recipe, material: Material, training: TrainingConfig
+) -> tuple[TransformerLM, dict[str, Tensor]]:
+    """A new model on its device, and its weights as they were made: on the CPU, so that every device begins alike."""
+    model = TransformerLM(recipe.model_config(material.tokenizer.vocab_size))
+    initialize(model, recipe.initialization, seed=training.seed)
+    fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    return model.to(check_device(training.device, Capabilities.of_this_machine())), fresh
 
 
 def _batches(material: Material, model: TransformerLM, batch_size: int, seed: int) -> Batches:

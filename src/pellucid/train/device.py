@@ -62,8 +62,26 @@ class Capabilities:
 
     @property
     def best_device(self) -> DeviceKind:
-        """Where training is fastest."""
-        return self.devices[1] if len(self.devices) > 1 else "cpu"
+        """Where training is fastest without a doubt about its numbers; mps has to be asked for."""
+        return "cuda" if self.cuda else "cpu"
+
+
+def check_device(device: str, capabilities: Capabilities) -> DeviceKind:
+    """The device that somebody asked for, or the best one for "auto".
+
+    Raises:
+        ConfigError: if this machine has none, or this torch cannot use it.
+    """
+    if device == "auto":
+        return capabilities.best_device
+    for kind in capabilities.devices:
+        if kind == device:
+            return kind
+    raise ConfigError(
+        f"a device that torch finds here ({' or '.join(capabilities.devices)})",
+        came=repr(device),
+        remedy="choose one of these, or install the torch that is built for it",
+    )
 
 
 def training_precisions(device: str, capabilities: Capabilities) -> tuple[str, ...]:

@@ -71,9 +71,9 @@ D_HEAD = 32
 
 CHARACTERS_PER_MINUTE = 2_000_000  # what two cores read at 4 x 192: 10,000 to 18,000 tokens/s of 2.4 characters
 MATRIX_RATE = 0.04
-DECAY_PER_READING = 0.07  # of the matrices, per time the text is read; at ten readings 0.7 was best (docs/log.md)
-MOST_DECAY = 0.7
-EMBEDDING_SHARE = 0.4  # of the matrices' decay, for embeddings and head
+DECAY_PER_READING = 0.055  # of the matrices, per time the text is read; for seven to ten readings (docs/log.md)
+MOST_DECAY = 0.5
+EMBEDDING_SHARE = 0.5  # of the matrices' decay, for embeddings and head
 
 
 def choose_recipe(characters: int, minutes: float, preset: str = "default") -> Recipe:
@@ -85,7 +85,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     Example:
         >>> recipe = choose_recipe(1_000_000, minutes=5.0)
         >>> recipe.model["d_model"], recipe.optimizer.matrix_weight_decay
-        (192, 0.7)
+        (192, 0.5)
     """
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
     readings = minutes * CHARACTERS_PER_MINUTE / characters

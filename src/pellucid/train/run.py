@@ -20,6 +20,7 @@ from pellucid.checkpoint import Checkpoint, RunFolder
 from pellucid.errors import RunFolderError
 from pellucid.train import facts
 from pellucid.train.assembly import assemble, assemble_again
+from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed, YardsticksMeasured
 from pellucid.train.loop import Loop
 from pellucid.train.machine import reproducible
@@ -47,6 +48,7 @@ def train(
         TrainingStopped: if the numbers went bad. What was saved before is there.
     """
     begun = time.monotonic() if begun is None else begun
+    check_device(request.training.device, Capabilities.of_this_machine())
     recipe = request.recipe()
     decided = request.first_facts(recipe)
     if _has_results(request.out):
@@ -54,7 +56,7 @@ def train(
         return resume(request.out, observe, begun=begun, should_stop=should_stop)
     with _no_empty_folders_above(request.out):
         folder = RunFolder.create(request.out, decided)
-        with folder.lock(discard_on_failure=True), reproducible(request.training.threads):
+        with folder.lock(discard_on_failure=True), reproducible(request.training.threads, onednn=None):
             heard = _recorded(folder, observe)
             heard(request.text_read())
             material = make_material(request.sources, recipe, folder.tokens_path, heard)
@@ -88,7 +90,8 @@ def resume(
     folder = RunFolder.open(path)
     with folder.lock():
         checkpoint, heard = _latest(folder), _recorded(folder, observe)
-        with reproducible(folder.facts["environment"]["threads"]):
+        environment = folder.facts["environment"]
+        with reproducible(environment["threads"], onednn=environment["float32_by_onednn"]):
             material = reopen_material(folder.tokens_path, folder.tokenizer_path)
             training = folder.facts["config"]["training"]
             sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
