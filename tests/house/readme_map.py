@@ -21,6 +21,7 @@ CLAUSES = {
     "LICENSE": "Apache-2.0",
     "pyproject.toml": "the package, its dependencies, its linters",
     "constraints.txt": "every version it is tested with",
+    "conftest.py": "tells every test run what checks annotations",
     "Makefile": "demo, test, check and what else there is to do",
     ".ci/run": "what runs before a change lands",
     "docs/decisions/": "why things are as they are, a short note each",
