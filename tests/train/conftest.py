@@ -3,14 +3,12 @@
 import pytest
 import torch
 
-from pellucid.train import run, trial
+from tests.train.small_run import cut_short
 
 
 @pytest.fixture(autouse=True)
 def _nothing_takes_long(monkeypatch):
-    """The closing sample and the timed trial are cut short; they are no part of what is tested."""
-    monkeypatch.setattr(run, "CLOSING_TOKENS", 20)
-    monkeypatch.setattr(trial, "TIMED_SECONDS", 0.0)
+    cut_short(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

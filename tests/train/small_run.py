@@ -8,12 +8,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from pellucid import presets
 from pellucid.data import Document, Sources, sources_of_texts
 from pellucid.nn import TransformerLM
-from pellucid.train import Event, Finished, Request, train
+from pellucid.train import Event, Finished, Request, run, train, trial
 from pellucid.training_config import TrainingConfig
 
 SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
@@ -67,6 +68,12 @@ def stop_after(steps: int):
     """A `should_stop` that stops after so many steps, and whenever it is asked again."""
     asked = iter(range(1, steps))
     return lambda: next(asked, None) is None
+
+
+def cut_short(patch: pytest.MonkeyPatch) -> None:
+    """The closing sample and the timed trial take a moment; they are no part of what is tested."""
+    patch.setattr(run, "CLOSING_TOKENS", 20)
+    patch.setattr(trial, "TIMED_SECONDS", 0.0)
 
 
 def timeless(event: dict[str, Any]) -> dict[str, Any]:
