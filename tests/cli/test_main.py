@@ -179,7 +179,7 @@ def test_a_signal_unwinds_and_gives_its_code(number, code):
     running = process("print('ready', flush=True); time.sleep(30)")
     assert running.stdout.readline() == b"ready\n"
     running.send_signal(number)
-    _, said = running.communicate(timeout=20)
+    _, said = running.communicate(timeout=60)
     assert running.returncode == code
     assert b"cleared away" in said
     assert b"Traceback" not in said
@@ -189,14 +189,24 @@ def test_a_reader_that_has_gone_is_no_error():
     running = process("[print('x' * 1000) for _ in range(10_000)]")
     running.stdout.readline()
     running.stdout.close()
-    assert running.wait(timeout=20) == 141
+    assert running.wait(timeout=60) == 141
+    assert running.stderr.read() == b"cleared away\n"
+
+
+def test_a_reader_that_has_gone_before_the_last_line_is_no_error():
+    running = process("print('ready', flush=True); sys.stdin.readline(); print('x')", stdin=subprocess.PIPE)
+    running.stdout.readline()
+    running.stdout.close()
+    running.stdin.write(b"\n")
+    running.stdin.close()
+    assert running.wait(timeout=60) == 141
     assert running.stderr.read() == b"cleared away\n"
 
 
 def test_output_is_utf8_whatever_the_locale():
     text = "größe 🙂 \u200b 中"
     env = {**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    out, _ = process(f"print({text!a})", env=env).communicate(timeout=20)
+    out, _ = process(f"print({text!a})", env=env).communicate(timeout=60)
     assert out.decode("utf-8") == f"{text}\n"
 
 
