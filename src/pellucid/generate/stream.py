@@ -6,7 +6,7 @@ Chunks joined are the text: what is streamed and what is given at once is the sa
 A text that ends inside a character (max_tokens came first) ends with U+FFFD, as decoding all ids at once says.
 
 In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  Used by: load, train, the command line.
-Read next: ../load.py.
+Read next: ../loading.py.
 """
 
 from collections.abc import Iterator, Sequence
