@@ -51,7 +51,7 @@ def judgement(event: Finished) -> str:
     elif event.steps == event.planned_steps:
         figure += f", after {event.step:,} steps."
     else:
-        figure += f", after {event.step:,} steps, {event.planned_steps:,} of which were planned at first."
+        figure += f", after {event.step:,} steps ({event.planned_steps:,} were planned at first)."
     return " ".join(part for part in (figure, against_tables(event), kept_step(event)) if part)
 
 

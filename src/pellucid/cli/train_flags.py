@@ -23,7 +23,7 @@ from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingCo
 
 
 def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defaults: bool = False) -> type:
-    """A dataclass with the fields of `config`, all optional and None, each with its docstring as help."""
+    """A dataclass with the fields of `config`, none of which need be given, each with its docstring as help."""
     hints, helps = get_type_hints(config), field_help(config)
     return dataclasses.make_dataclass(
         f"{config.__name__}Flags",
@@ -31,7 +31,7 @@ def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defau
             (
                 one.name,
                 _flag(hints[one.name], helps[one.name], one.default if tell_defaults else None),
-                field(default=None),
+                field(default=() if get_origin(hints[one.name]) is tuple else None),
             )
             for one in dataclasses.fields(config)
             if one.name not in left_out
@@ -42,18 +42,17 @@ def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defau
 
 def _flag(hint: Any, help_text: str = "", default: Any = None) -> Any:
     """A field that need not be given, with a help that speaks of what can be, not of None."""
-    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not NoneType]
     told = "" if default in (None, "") else f"(default: {default})"
-    return Annotated[
-        hint | None, tyro.conf.arg(help=help_text or None, metavar=_metavar(kinds, hint), help_behavior_hint=told)
-    ]
+    told_how = tyro.conf.arg(help=help_text or None, metavar=_metavar(hint), help_behavior_hint=told)
+    return Annotated[hint if get_origin(hint) is tuple else hint | None, told_how]
 
 
-def _metavar(kinds: list[Any], hint: Any) -> str:
+def _metavar(hint: Any) -> str:
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind not in (NoneType, Ellipsis)]
     if all(isinstance(kind, str) for kind in kinds):
         return "|".join(kinds)
     if get_origin(hint) is tuple:
-        return _metavar(list(get_args(kinds[0])), kinds[0])
+        return _metavar(kinds[0])
     return {int: "N", float: "X", bool: "True|False"}.get(kinds[0], "TEXT")
 
 
@@ -71,7 +70,7 @@ def field_help(config: type) -> dict[str, str]:
 
 def given(flags: Any) -> dict[str, Any]:
     """What was set on the command line."""
-    return {name: value for name, value in vars(flags).items() if value is not None}
+    return {name: value for name, value in vars(flags).items() if value not in (None, ())}
 
 
 PresetName = Literal["default", "gpt2", "char-gpt"]
