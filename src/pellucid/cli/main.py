@@ -25,7 +25,7 @@ from pellucid.errors import PellucidError, UserError
 
 VERBS: dict[str, dict[str, str]] = {
     "make a model": {
-        "train": "learn from text: files, folders, or none for Python's own documentation",
+        "train": "learn from files or folders of text, or from Python's own docs",
         "prepare": "turn much text into token files, once, for many runs",
         "tokens": "show how a text is cut into tokens",
     },
