@@ -1,7 +1,7 @@
 import pytest
 
 from pellucid.train import plan
-from pellucid.train.plan import CLOSING_SECONDS, last_step_at, plan_steps
+from pellucid.train.plan import CLOSING_SECONDS, affordable_evaluations, last_step_at, plan_steps
 from pellucid.training_config import ScheduleConfig, TrainingConfig
 
 
@@ -21,6 +21,12 @@ def planned(config, schedule=None, deadline=None, step_seconds=0.5, pause_second
 def test_time_runs_from_enter_and_leaves_room_for_the_last_evaluation_and_the_closing():
     assert last_step_at(900.0, 5.0, 3.0) == 900.0 + 300.0 - CLOSING_SECONDS - 3.0
     assert last_step_at(900.0, None, 3.0) is None
+
+
+def test_evaluations_are_fewer_where_they_would_eat_the_time():
+    assert affordable_evaluations(10, 1300.0, 2.0) == 10
+    assert affordable_evaluations(10, 1020.0, 2.0) == 2
+    assert affordable_evaluations(10, 990.0, 2.0) == 1
 
 
 def test_steps_fill_the_time_that_evaluations_leave():

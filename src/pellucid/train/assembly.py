@@ -4,7 +4,7 @@ In: a request and its material, or a run folder and a checkpoint.  Out: `Assembl
 """
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -20,7 +20,7 @@ from pellucid.train.evaluation import evaluate
 from pellucid.train.events import Observer, Planned
 from pellucid.train.loop import Loop
 from pellucid.train.material import Material
-from pellucid.train.plan import last_step_at, plan_steps
+from pellucid.train.plan import affordable_evaluations, last_step_at, plan_steps
 from pellucid.train.progress import restore
 from pellucid.train.recipe import Recipe
 from pellucid.train.request import Request
@@ -110,6 +110,9 @@ def assemble(
     )
     pause_seconds = parts.time_pause()
     deadline = last_step_at(begun, request.minutes, pause_seconds)
+    parts.training = training = replace(
+        training, evaluations=affordable_evaluations(training.evaluations, deadline, pause_seconds)
+    )
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
     at_once = slice(training.micro_batch_size)  # never more rows than the person said there is memory for
     device = next(model.parameters()).device
@@ -162,7 +165,7 @@ def assemble_again(
         train_step=train_step,
         schedule=ScheduleConfig(**config["schedule"]),
         progress=restore(checkpoint),
-        evaluations=training.evaluations,
+        evaluations=plan["evaluations"],
         step_seconds=plan["step_seconds"],
     )
 

@@ -8,12 +8,26 @@ import time
 from pellucid.train.progress import Progress
 from pellucid.training_config import ScheduleConfig, TrainingConfig
 
+PAUSES_SHARE = 0.2  # of the time, for evaluations and samples at most; ten of a second each take 3 % of five minutes
 CLOSING_SECONDS = 2.0  # the last sample, the search for copied passages, the last files: 1 to 2 s were seen
 
 
 def last_step_at(begun: float, minutes: float | None, pause_seconds: float) -> float | None:
     """When the last step, with its evaluation, should end; None for a run that has no clock."""
     return None if minutes is None else begun + 60 * minutes - CLOSING_SECONDS - pause_seconds
+
+
+def affordable_evaluations(wanted: int, deadline: float | None, pause_seconds: float) -> int:
+    """As many evaluations as were asked for, unless they would take more than a fifth of the time that is left.
+
+    Example:
+        >>> affordable_evaluations(10, None, pause_seconds=1.0)
+        10
+    """
+    if deadline is None:
+        return wanted
+    seconds = max(0.0, deadline - time.monotonic())
+    return max(1, min(wanted, int(seconds * PAUSES_SHARE / pause_seconds)))
 
 
 def plan_steps(
