@@ -22,6 +22,7 @@ ScheduleShape = Literal["trapezoid", "cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 AttentionPath = Literal["auto", "written-out", "fused"]
 Compile = Literal["auto", "on", "off"]
+MOST_THREADS = 1024  # more than any processor has cores; a hundred thousand end the process without a word
 Device = Literal["auto", "cpu", "cuda", "mps"]
 
 
@@ -167,6 +168,8 @@ class TrainingConfig:
         for name in ("steps", "batch_size", "micro_batch_size", "threads"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} of 1 or more", value, name)
+        threads = self.threads
+        _require(threads is None or threads <= MOST_THREADS, f"at most {MOST_THREADS} threads", threads, "threads")
         _require(self.evaluations >= 1, "evaluations of 1 or more", self.evaluations, "evaluations")
         _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))
@@ -177,7 +180,7 @@ class TrainingConfig:
 
 def _require(condition: bool, expected: str, came: object, name: str) -> None:
     if not condition:
-        raise ConfigError(expected, came=repr(came), remedy=f"choose another {name}")
+        raise ConfigError(expected, came=repr(came), remedy=f"choose another value for {name}")
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

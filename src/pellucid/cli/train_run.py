@@ -67,7 +67,7 @@ def _request(flags: TrainFlags) -> Request:
     return Request(
         sources=_sources(flags),
         name=", ".join(flags.sources) or "Python's documentation",
-        out=Path(flags.out) if flags.out else free_folder(Path("runs"), _name(flags.sources)),
+        out=Path(flags.out) if flags.out is not None else free_folder(Path("runs"), _name(flags.sources)),
         training=config,
         preset=flags.preset,
         tokenizer=tokenizer,

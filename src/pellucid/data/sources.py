@@ -165,7 +165,7 @@ def open_sources(paths: Iterable[str | os.PathLike[str]], *, encoding: str | Non
     found: dict[Path, TextFile] = {}
     notes = [f"Read as {encoding}, as asked."] if encoding else []
     twice: list[str] = []
-    for given in map(Path, paths):
+    for given in map(_given, paths):
         left_out: Counter[str] = Counter()
         inside = list(_files_in(given, left_out)) if given.is_dir() else [_named(given)]
         before = len(found)
@@ -255,6 +255,15 @@ def _named(path: Path) -> Path:
             remedy="save its text in a file first",
         )
     return path
+
+
+def _given(path: str | os.PathLike[str]) -> Path:
+    """The path, unless it is empty, as an unset variable of a shell is: that would mean the folder one stands in."""
+    if not os.fspath(path):
+        raise DataError(
+            "the name of a file or folder", came="an empty one", remedy="name it, or give . for this folder"
+        )
+    return Path(path)
 
 
 def _files_in(folder: Path, left_out: Counter[str]) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid.data import Sources
-from pellucid.errors import ConfigError
+from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
 from pellucid.train.events import TextRead
 from pellucid.train.recipe import Recipe, choose_recipe
@@ -56,7 +56,7 @@ class Request:
             optimizer=replace(chosen.optimizer, **self.optimizer),
             schedule=replace(chosen.schedule, **self.schedule),
         )
-        recipe.model_config(recipe.vocab_size)
+        self._check_against_text(recipe)
         if self.vocab_size and recipe.tokenizer != "bpe":
             raise ConfigError(
                 "vocab_size for the bpe tokenizer alone, which learns so many ids",
@@ -64,6 +64,23 @@ class Request:
                 remedy="leave it out, or choose bpe",
             )
         return recipe
+
+    def _check_against_text(self, recipe: Recipe) -> None:
+        """Refuse at once what no text of this size can fill, before memory is asked for; a token is a byte or more."""
+        most = self.sources.utf8_bytes
+        if recipe.vocab_size > most + 257:  # the bytes themselves, and the end of a text
+            raise ConfigError(
+                f"a vocab_size that {most:,} bytes of text can fill, of at most {most + 257:,}",
+                came=f"{recipe.vocab_size:,}",
+                remedy="lower it; 512 to 8,192 fits most texts",
+            )
+        context_length = recipe.model_config(min(recipe.vocab_size, most + 257)).context_length
+        if context_length + 1 > most:
+            raise DataError(
+                f"at least {context_length + 1:,} tokens in the training split",
+                came=f"a text of {most:,} bytes, which makes no more tokens than that",
+                remedy=f"choose a context_length below {most:,}, or give a longer text",
+            )
 
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
