@@ -1,4 +1,9 @@
-"""A compiled model is the eager model, in one graph; bfloat16 with rope once gave NaN gradients here (NUMBERS)."""
+"""A compiled model is the eager model, in one graph.
+
+On processors with AMX, compiled bfloat16 with rope gave NaN gradients in other spellings of it (docs/log.md).
+"""
+
+from dataclasses import replace
 
 import pytest
 import torch
@@ -43,11 +48,17 @@ def test_compiled_bfloat16_with_written_out_attention_has_the_gradients_of_eager
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("autocast", [False, True], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("fused", [WRITTEN_OUT, FUSED], ids=["written out", "fused"])
-def test_every_architecture_compiles_to_what_it_is(name, fused, autocast):
-    _assert_compiled_is_eager(ARCHITECTURES[name], fused=fused, autocast=autocast)
+def test_the_default_compiles_to_what_it_is_in_every_variant(fused, autocast):
+    _assert_compiled_is_eager(ARCHITECTURES["default"], fused=fused, autocast=autocast)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_compiles_to_what_it_is(name):
+    config = replace(ARCHITECTURES[name], num_layers=1, layer_pattern=())
+    _assert_compiled_is_eager(config, fused=WRITTEN_OUT, autocast=True)
 
 
 @pytest.mark.parametrize(("name", "fused"), [("gemma3", WRITTEN_OUT), ("gpt2", FUSED)])
