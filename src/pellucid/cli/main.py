@@ -21,6 +21,7 @@ from typing import Any
 
 import pellucid
 from pellucid.cli.printable import printable
+from pellucid.cli.process import settle
 from pellucid.errors import PellucidError, UserError
 
 VERBS: dict[str, dict[str, str]] = {
@@ -99,6 +100,7 @@ def _run_verb(words: list[str]) -> int:
         raise UserError(
             "a verb that pellucid knows", came=f"'{verb}'", remedy=_suggestion(verb) or "see pellucid --help"
         )
+    settle(os.environ)
     module: Any = importlib.import_module(f"pellucid.cli.{FILES.get(verb, verb)}")
     return int(module.main(rest) or 0)
 
