@@ -67,8 +67,8 @@ def test_no_more_rows_are_probed_than_there_is_memory_for(put_together, monkeypa
 
 
 def test_a_training_split_shorter_than_the_context_is_refused_with_all_three_numbers(put_together):
-    with pytest.raises(DataError, match=r"4,001 tokens in the training split .* but got 2,861: .* at most 2,860"):
-        put_together(model={"context_length": 4000})
+    with pytest.raises(DataError, match=r"2,901 tokens in the training split .* but got 2,861: .* at most 2,860"):
+        put_together(model={"context_length": 2900})
 
 
 @pytest.mark.parametrize("context_length", [389, 390])

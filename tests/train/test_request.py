@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pellucid.errors import ConfigError
+from pellucid.errors import ConfigError, DataError
 from pellucid.train.recipe import choose_recipe
 from pellucid.train.request import DEFAULT_MINUTES, Request
 from pellucid.training_config import TrainingConfig
@@ -54,6 +54,19 @@ def test_a_model_that_cannot_be_is_refused_at_once(tmp_path):
 def test_a_number_of_ids_for_a_tokenizer_that_learns_none_is_refused(tmp_path, tokenizer):
     with pytest.raises(ConfigError, match="vocab_size=300 for the tokenizer"):
         small_request(tmp_path, tokenizer=tokenizer, vocab_size=300).recipe()
+
+
+def test_a_number_of_ids_that_the_text_cannot_fill_is_refused_if_it_was_asked_for(tmp_path):
+    sources = small_sources(210)
+    with pytest.raises(ConfigError, match="210 bytes of text can fill, of at most 467, but got 468"):
+        small_request(tmp_path, sources=sources, tokenizer="bpe", vocab_size=468).recipe()
+    assert small_request(tmp_path, sources=sources, tokenizer="bpe").recipe().vocab_size > 467
+
+
+def test_a_context_that_no_text_of_this_size_fills_is_refused_before_memory_is_asked_for(tmp_path):
+    with pytest.raises(DataError, match="at least 1,000,000,001 tokens in the training split, but got a text of 3,000"):
+        small_request(tmp_path, model={"context_length": 10**9}).recipe()
+    assert small_request(tmp_path, model={"context_length": 3000}).recipe()  # for the tokens to say
 
 
 def test_what_makes_a_run_what_it_is_comes_back_from_json_the_same(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid.data import Sources
+from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
 from pellucid.train.events import TextRead
@@ -67,19 +68,21 @@ class Request:
 
     def _check_against_text(self, recipe: Recipe) -> None:
         """Refuse at once what no text of this size can fill, before memory is asked for; a token is a byte or more."""
-        most = self.sources.utf8_bytes
-        if recipe.vocab_size > most + 257:  # the bytes themselves, and the end of a text
+        num_bytes = self.sources.utf8_bytes
+        largest = num_bytes + 257  # the bytes themselves, and the end of a text
+        if self.vocab_size and recipe.vocab_size > largest:
             raise ConfigError(
-                f"a vocab_size that {most:,} bytes of text can fill, of at most {most + 257:,}",
+                f"a vocab_size that {num_bytes:,} bytes of text can fill, of at most {largest:,}",
                 came=f"{recipe.vocab_size:,}",
                 remedy="lower it; 512 to 8,192 fits most texts",
             )
-        context_length = recipe.model_config(min(recipe.vocab_size, most + 257)).context_length
+        context_length = recipe.model_config(min(recipe.vocab_size, largest)).context_length
+        most = num_bytes + len(self.sources.documents) + TENTHS + 1  # each document, and each tenth, ends with a token
         if context_length + 1 > most:
             raise DataError(
                 f"at least {context_length + 1:,} tokens in the training split",
-                came=f"a text of {most:,} bytes, which makes no more tokens than that",
-                remedy=f"choose a context_length below {most:,}, or give a longer text",
+                came=f"a text of {num_bytes:,} bytes, which can make no more than {most:,}",
+                remedy=f"choose a context_length below {num_bytes:,}, or give a longer text",
             )
 
     def text_read(self) -> TextRead:
