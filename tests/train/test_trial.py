@@ -7,6 +7,7 @@ import torch
 
 from pellucid.errors import ConfigError
 from pellucid.train import trial
+from pellucid.train.device import Capabilities
 from pellucid.train.events import CompileBegun, VariantTried
 from pellucid.train.trial import choose_variant, pays_after, time_steps
 from pellucid.train.variant import Variant, loss_function
@@ -144,6 +145,32 @@ def test_what_cannot_be_compiled_is_computed_eagerly_with_one_line_of_reason(var
     for reason in refusals(heard).values():
         assert "no working C++ compiler found" in reason
         assert "\n" not in reason
+
+
+@pytest.mark.parametrize("compile", ["auto", "on"])
+def test_without_a_compiler_nobody_waits_for_torch_to_miss_it(variants, monkeypatch, compile):
+    monkeypatch.setattr(trial.Capabilities, "of_this_machine", lambda: Capabilities(compiler=None))
+    variant, _, heard = choose(compile=compile)
+    assert variant == "bfloat16, written-out attention, eager"
+    assert refusals(heard) == {"bfloat16, written-out attention, compiled": trial.NO_COMPILER}
+    assert not heard.of(CompileBegun)
+
+
+@pytest.mark.parametrize(
+    ("device", "capabilities", "tried"),
+    [
+        ("cpu", Capabilities(), ["bfloat16", "float32"]),
+        ("cuda", Capabilities(cuda=True, cuda_bfloat16=True), ["bfloat16", "float32"]),
+        ("cuda", Capabilities(cuda=True, cuda_bfloat16=False), ["float32"]),
+        ("mps", Capabilities(mps=True), ["float32"]),
+    ],
+)
+def test_the_device_decides_what_number_types_are_tried(variants, monkeypatch, device, capabilities, tried):
+    monkeypatch.setattr(trial.Capabilities, "of_this_machine", lambda: capabilities)
+    assert trial._precisions("auto", device, 32, 51) == tried
+    if "bfloat16" not in tried:
+        with pytest.raises(ConfigError, match=f"Expected float32 on {device}"):
+            trial._precisions("bfloat16", device, 32, 51)
 
 
 def test_an_error_of_the_plain_way_is_not_hidden(variants):

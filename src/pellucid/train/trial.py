@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
 from pellucid.train.ceiling import product_speedup, seconds
+from pellucid.train.device import Capabilities, check_precision, training_precisions
 from pellucid.train.events import CompileBegun, Observer, VariantTried
 from pellucid.train.probe import (
     Batch,
@@ -35,8 +36,7 @@ COMPILE_SECONDS = 30.0  # cold, 4 layers; 12 to 40 were measured on two cores (d
 COMPILE_GAIN = 1.4  # what compiling has brought at least, of the eager step's time
 WORTHWHILE_PRODUCTS = 1.3  # bfloat16 products must be this much faster, or conversions eat the gain
 FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2, costs more than it saves
-
-
+NO_COMPILER = "this machine has no C++ compiler, such as g++"
 TIMED_STEPS, TIMED_SECONDS = 3, 1.0
 TRIAL_RATE = 0.01  # of the peak: a trial has no warm-up, and shall move the weights, not throw them
 
@@ -84,7 +84,7 @@ def choose_variant(
             tried.append(found)
         return spent
 
-    precisions = _precisions(model, batch, config)
+    precisions = _precisions(config.precision, batch[0].device.type, model.config.d_model, batch[0].numel())
     for precision in reversed(precisions):
         attempt(precision, False)
     if not tried and "float32" not in precisions:
@@ -99,8 +99,7 @@ def choose_variant(
     if config.steps is not None:
         left = config.steps * min(one.step_seconds for one in tried)
     if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
-        observe(CompileBegun(expected_seconds=COMPILE_SECONDS, pays_after_seconds=pays_after()))
-        for precision in precisions:
+        for precision in _to_compile(precisions, attention, batch[0].device.type, observe):
             spent = attempt(precision, True)
             worked = any(one.variant.compiled for one in tried)
             if worked and (spent is None or spent > COMPILE_SECONDS / 3):  # a cold compiler: one program is enough
@@ -117,14 +116,31 @@ def pays_after() -> float:
     return COMPILE_SECONDS / (1 - 1 / COMPILE_GAIN)
 
 
-def _precisions(model: TransformerLM, batch: Batch, config: TrainingConfig) -> list[str]:
-    """The number types to try, the likely best first."""
-    if config.precision != "auto":
-        return [config.precision]
-    d_model, rows = model.config.d_model, batch[0].numel()
-    if product_speedup(rows, d_model, 3 * d_model) < WORTHWHILE_PRODUCTS:
+def _to_compile(precisions: list[str], attention: str, device: str, observe: Observer) -> list[str]:
+    """The number types to compile the step in, none where there is no compiler: torch would search for it for seconds.
+
+    Either way one line comes first.
+    """
+    if device == "cpu" and Capabilities.of_this_machine().compiler is None:
+        variant = Variant(precision=precisions[0], attention=attention, compiled=True)
+        observe(VariantTried(variant=str(variant), admitted=False, reason=NO_COMPILER))
+        return []
+    observe(CompileBegun(expected_seconds=COMPILE_SECONDS, pays_after_seconds=pays_after()))
+    return precisions
+
+
+def _precisions(asked: str, device: str, d_model: int, rows: int) -> list[str]:
+    """The number types to try, the likely best first.
+
+    Raises:
+        ConfigError: for one that was asked for and that the device cannot train in.
+    """
+    capabilities = Capabilities.of_this_machine()
+    if asked != "auto":
+        return [check_precision(device, asked, capabilities)]
+    if device == "cpu" and product_speedup(rows, d_model, 3 * d_model) < WORTHWHILE_PRODUCTS:
         return ["float32"]
-    return ["bfloat16", "float32"]
+    return list(training_precisions(device, capabilities))
 
 
 def _attempt(
