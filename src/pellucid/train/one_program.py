@@ -69,7 +69,7 @@ class _WithGradients(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grad_outputs: Any) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyrefly: ignore[bad-override] - the decorator hides its types
         scale, _count = grad_outputs
         gradients, ctx.gradients = ctx.gradients, None
         torch._foreach_mul_(gradients, scale)  # in place: nobody else has them
