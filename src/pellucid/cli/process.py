@@ -9,7 +9,7 @@ than spinning for long or not at all. Whoever has set a policy of their own keep
 system each time, which then fills each page with zeros anew: a quarter of a compiled step. Keeping them costs nothing
 that the next step does not need anyway. Figures for both are in docs/log.md.
 
-In: nothing.  Out: variables of this process, settings of its allocator.  Used by: main, bench.  Read next: main.py.
+In: nothing.  Out: variables of this process, settings of its allocator.  Used by: main.  Read next: main.py.
 """
 
 import ctypes
@@ -54,13 +54,3 @@ def keep_freed_memory(environment: Mapping[str, str]) -> bool:
     if mallopt is None:
         return False
     return bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, NEVER))
-
-
-def unsettled(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables as they were before `settle`, for a process that shall know nothing of it.
-
-    Example:
-        >>> unsettled({"HOME": "/", "GOMP_SPINCOUNT": "10000"})
-        {'HOME': '/'}
-    """
-    return {name: value for name, value in environment.items() if SPINS.get(name) != value}

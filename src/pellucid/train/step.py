@@ -9,16 +9,40 @@ In: the number of a step.  Out: `StepResult`; moved weights.  Used by: trial, lo
 """
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from pellucid.data import IGNORED, Batches
+from pellucid.data import IGNORED
 from pellucid.nn import TransformerLM
 from pellucid.optim import ModelOptimizer, clip_gradients
 from pellucid.train.variant import LossFunction
 
 DROPOUT_STREAM = 0x5EED  # keeps the dropout's seeds apart from those of weights and batches
+
+
+@runtime_checkable
+class BatchSource(Protocol):
+    """Where a step gets its rows: `data.Batches`, or whoever stands for it."""
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a step."""
+        ...
+
+    @property
+    def context_length(self) -> int:
+        """Tokens of a row."""
+        ...
+
+    def at(self, step: int) -> tuple[Tensor, Tensor]:
+        """Inputs and targets of step number `step`, counted from 0."""
+        ...
+
+    def epochs_after(self, step: int) -> float:
+        """How often the text has been read after that many steps."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -49,7 +73,7 @@ class TrainStep:
         model: TransformerLM,
         loss: LossFunction,
         optimizer: ModelOptimizer,
-        batches: Batches,
+        batches: BatchSource,
         *,
         max_gradient_norm: float,
         micro_batch_size: int | None = None,
