@@ -1,136 +1,290 @@
-"""What this machine has, and whether it computes right: a row for each thing, with what follows from it.
+"""What this machine has, what follows from it, and whether it computes right.
 
-The heart is a fixed small model whose logits are computed in every way this machine offers and compared with plain
-float32 on the CPU: a device, a number type or a compiler that gives other numbers is found before it costs a run.
+Every finding says what is there and what that means for training. The last ones compute: a small fixed model's logits
+on each device, in each number type, eager and compiled, beside those of the CPU in float32. A device whose numbers are
+off makes a model that is worse than it looks, and nothing else would tell.
 
-In: nothing.  Out: `Finding`s.  Used by: the command line.  Read next: train/device.py.
+In: this machine.  Out: `Finding`s.  Used by: the command line.  Read next: cli/doctor.py.
 """
 
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from pellucid import presets
+from pellucid import __version__, presets
 from pellucid.nn import TransformerLM, initialize
 from pellucid.train.ceiling import Product
-from pellucid.train.device import Capabilities
+from pellucid.train.device import Capabilities, training_precisions
+from pellucid.train.float32 import fast_float32
+from pellucid.train.machine import reproducible
 from pellucid.train.variant import autocast
 
+State = Literal["right", "note", "wrong"]
+
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors")
-LOGIT_BOUND = {"float32": 1e-3, "bfloat16": 0.1}  # of logits of size 1: seen 1e-6 and 0.02; a wrong sum gives 1
+OLDEST_TORCH = (2, 13)  # the oldest that has all we use (pyproject.toml)
+MEMORY_BYTES = 2e9  # torch takes 0.3, a default run 1.5 (docs/log.md)
+DISK_BYTES = 1e9  # checkpoints of a default run take 0.1; a text file's tokens about as much as the text
+LOGIT_BOUND = {"float32": 1e-4, "bfloat16": 5e-2}  # of the largest logit; seen on CPUs: 1e-6, 8e-3
+COMPILED = " compiled"
+BUSY = 0.5  # running programs per core, beside this one, from which measurements say little
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing about this machine: what it is, its value, what follows, and whether it is as it should be."""
+    """One thing that was looked at."""
 
-    name: str
-    value: str
-    meaning: str
-    good: bool = True
+    topic: str
+    said: str
+    """What is there."""
+    so_what: str
+    """What that means, or what to do."""
+    state: State = "right"
+    """right; note: works, but could be better; wrong: does not work, or not as it should."""
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a machine to read."""
+        return asdict(self)
 
 
-def examine(*, compiled: bool = True) -> Iterator[Finding]:
-    """Everything there is to say, cheap things first.
+def examine(folder: Path, *, quick: bool = False) -> Iterator[Finding]:
+    """Everything, in the order in which it takes longer.
 
     Args:
-        compiled: Whether to try torch.compile too, which takes seconds.
+        folder: Where runs would be written.
+        quick: Leave out what is measured or compiled.
     """
     capabilities = Capabilities.of_this_machine()
-    yield from _versions()
-    yield from _resources(capabilities)
-    yield from _speeds()
-    yield from _numbers(capabilities, compiled=compiled)
+    yield versions()
+    yield cores()
+    yield memory()
+    yield disk(folder)
+    yield devices(capabilities)
+    yield instructions(torch.backends.cpu.get_cpu_capability())
+    yield compiler(capabilities)
+    with reproducible(None, onednn=None):
+        if not quick:
+            yield ceilings()
+        yield from logits(capabilities, compiled=capabilities.compiler is not None and not quick)
 
 
-def _versions() -> Iterator[Finding]:
-    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    yield Finding("versions", f"pellucid {version('pellucid')}, Python {platform.python_version()}, {libraries}", "")
+def versions() -> Finding:
+    """What is installed."""
+    found = {name: _version(name) for name in LIBRARIES}
+    said = ", ".join(f"{name} {number}" for name, number in found.items())
+    number = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    old = number < OLDEST_TORCH
+    return Finding(
+        topic="versions",
+        said=f"pellucid {__version__}, Python {platform.python_version()}, {said}",
+        so_what=f"torch has to be {'.'.join(map(str, OLDEST_TORCH))} or newer: install it" if old else "what is needed",
+        state="wrong" if old else "right",
+        figures={"pellucid": __version__, "python": platform.python_version(), **found},
+    )
 
 
-def _resources(capabilities: Capabilities) -> Iterator[Finding]:
-    cores, threads = os.cpu_count() or 1, torch.get_num_threads()
-    yield Finding("cores", f"{cores}, of which torch uses {threads}", "--threads chooses")
-    memory = _memory_bytes()
-    if memory is not None:
-        few = memory < 2 * 2**30  # torch alone takes a quarter of one
-        yield Finding(
-            "memory", f"{memory / 2**30:.0f} GiB", "little: choose small models" if few else "enough", not few
-        )
-    free = shutil.disk_usage(".").free
-    tight = free < 2**30
-    yield Finding("disk", f"{free / 2**30:.0f} GiB free here", "free some space" if tight else "enough", not tight)
-    instructions = torch.backends.cpu.get_cpu_capability()
-    narrow = torch.ops.mkldnn._is_mkldnn_bf16_supported() if torch.backends.mkldnn.is_available() else False
-    meaning = "bfloat16 products in hardware" if narrow else "bfloat16 is emulated: float32 will be used"
-    yield Finding("instructions", instructions, meaning)
-    yield Finding("devices", ", ".join(capabilities.devices), f"train uses {capabilities.best_device}")
-    found = capabilities.compiler
-    meaning = "steps can be compiled" if found else "steps run eagerly, two thirds as fast; g++ would change it"
-    yield Finding("compiler", found or "none", meaning)
+def cores() -> Finding:
+    """Cores this process may use, threads torch will use, and what else is running."""
+    count, threads = _usable_cores(), torch.get_num_threads()
+    busy = _load_average() / count
+    if threads > count:
+        state, so_what = "wrong", f"threads wait for each other: set OMP_NUM_THREADS={count}, or --threads {count}"
+    elif busy > BUSY:
+        state, so_what = "note", f"other programs keep them {busy:.0%} busy: what is timed now says little"
+    else:
+        state, so_what = "right", "a step is shared between them"
+    return Finding(
+        topic="cores",
+        said=f"{count} cores, {threads} threads",
+        so_what=so_what,
+        state=state,
+        figures={"cores": count, "threads": threads, "busy": busy},
+    )
 
 
-def _memory_bytes() -> int | None:
+def memory() -> Finding:
+    """Memory that is free."""
+    total, free = memory_bytes()
+    if total is None or free is None:
+        return Finding(topic="memory", said="not told by this system", so_what="a default run takes 1.5 GB")
+    low = free < MEMORY_BYTES
+    return Finding(
+        topic="memory",
+        said=f"{free / 1e9:.1f} of {total / 1e9:.1f} GB free",
+        so_what="close programs, or train with a smaller --micro-batch-size" if low else "a default run takes 1.5 GB",
+        state="note" if low else "right",
+        figures={"total_bytes": total, "free_bytes": free},
+    )
+
+
+def disk(folder: Path) -> Finding:
+    """Disk space where runs would be written."""
+    free = shutil.disk_usage(folder).free
+    low, writable = free < DISK_BYTES, os.access(folder, os.W_OK)
+    so_what = "a default run takes 0.1 GB and the text's size"
+    if not writable:
+        so_what = "nothing can be written here: choose --out somewhere else"
+    elif low:
+        so_what = "make room: a run that cannot save stops"
+    return Finding(
+        topic="disk",
+        said=f"{free / 1e9:.1f} GB free here",
+        so_what=so_what,
+        state="wrong" if not writable else "note" if low else "right",
+        figures={"free_bytes": free, "writable": writable},
+    )
+
+
+def devices(capabilities: Capabilities) -> Finding:
+    """Devices, and what each trains in."""
+    names = {"cpu": platform.machine(), "cuda": "", "mps": "Apple"}
+    if capabilities.cuda:
+        names["cuda"] = torch.cuda.get_device_name()
+    table = {device: training_precisions(device, capabilities) for device in capabilities.devices}
+    listed = [f"{kind} ({names[kind]})".replace(" ()", "") for kind in table]
+    ways = "; ".join(f"{kind}: {' or '.join(precisions)}" for kind, precisions in table.items())
+    return Finding(
+        topic="devices",
+        said=", ".join(listed),
+        so_what=f"trains on {capabilities.best_device} ({ways}; float16 nowhere)",
+        figures={"devices": {kind: list(precisions) for kind, precisions in table.items()}},
+    )
+
+
+def instructions(capability: str) -> Finding:
+    """Instructions for many numbers at once, those for bfloat16 among them."""
+    units = {
+        "AMX": getattr(torch.cpu, "_is_amx_tile_supported", bool)(),
+        "bfloat16": getattr(torch.cpu, "_is_avx512_bf16_supported", bool)(),
+    }
+    listed = [capability, *(f"{name} units" for name, there in units.items() if there)]
+    narrow = any(units.values())
+    return Finding(
+        topic="instructions",
+        said=", ".join(listed),
+        so_what="bfloat16 products in hardware" if narrow else "bfloat16 is emulated: float32 will be chosen",
+        state="right" if capability != "DEFAULT" else "note",
+        figures={"capability": capability, **units},
+    )
+
+
+def compiler(capabilities: Capabilities) -> Finding:
+    """The compiler that torch.compile calls."""
+    there = capabilities.compiler is not None
+    return Finding(
+        topic="compiler",
+        said=capabilities.compiler or "none found",
+        so_what="steps can be compiled, if a run is long enough"
+        if there
+        else "steps run eagerly, about half as fast; installing g++ helps",
+        state="right" if there else "note",
+        figures={"path": capabilities.compiler},
+    )
+
+
+def ceilings() -> Finding:
+    """How fast large matrices are multiplied, in each number type."""
+    rates = {precision: Product(precision).flop_per_second() for precision in ("float32", "bfloat16")}
+    gain = rates["bfloat16"] / rates["float32"]
+    by = "oneDNN" if torch.get_float32_matmul_precision() == "medium" else "torch's own choice"
+    return Finding(
+        topic="products",
+        said=", ".join(f"{kind} {rate / 1e9:,.0f}" for kind, rate in rates.items()) + " GFLOP/s",
+        so_what=f"no step is faster; bfloat16 gains {gain:.1f} times; float32 by {by}",
+        figures={"float32": rates["float32"], "bfloat16": rates["bfloat16"], "float32_by": by},
+    )
+
+
+def logits(capabilities: Capabilities, *, compiled: bool) -> Iterator[Finding]:
+    """The small model's logits by every way there is here, beside those of the CPU in plain float32."""
+    model, ids = small_model()
+    with fast_float32(onednn=False):
+        expected = model(ids)
+    for device in capabilities.devices:
+        for precision in reversed(training_precisions(device, capabilities)):
+            for is_compiled in (False, True) if compiled else (False,):
+                name = f"{device} {precision}" + (COMPILED if is_compiled else "")
+                yield judge(name, precision, partial(_logits_by, device, precision, is_compiled), expected)
+
+
+def judge(name: str, precision: str, compute: Callable[[], Tensor], expected: Tensor) -> Finding:
+    """Compare what `compute` gives, and say what a difference means.
+
+    Example:
+        >>> exact = torch.tensor([1.0, 2.0])
+        >>> judge("cpu", "float32", lambda: exact + 0.5, exact).state
+        'wrong'
+    """
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+        found = compute().float().cpu()
+    except Exception as error:  # whatever a device or a compiler raises is what there is to say
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:100]
+        optional = name.endswith(COMPILED)
+        so_what = "train will not use it" if optional else "do not train there"
+        return Finding(topic=name, said=f"fails: {reason}", so_what=so_what, state="note" if optional else "wrong")
+    difference = float((found - expected).abs().max() / expected.abs().max())
+    right = difference <= LOGIT_BOUND[precision]
+    return Finding(
+        topic=name,
+        said=f"logits differ by {difference:.1e} of the largest" if difference else "the very same logits",
+        so_what="computes right" if right else f"wrong: {LOGIT_BOUND[precision]:.0e} is the bound; do not train there",
+        state="right" if right else "wrong",
+        figures={"difference": difference, "bound": LOGIT_BOUND[precision]},
+    )
 
 
-def _speeds() -> Iterator[Finding]:
-    rates = {kind: Product(kind).flop_per_second(budget=0.3) for kind in ("float32", "bfloat16")}
-    ratio = rates["bfloat16"] / rates["float32"]
-    for kind, rate in rates.items():
-        meaning = f"{ratio:.1f} times float32" if kind == "bfloat16" else "the ceiling of a training step"
-        yield Finding(f"products in {kind}", f"{rate / 1e9:,.0f} GFLOP/s", meaning)
+def small_model() -> tuple[TransformerLM, Tensor]:
+    """A fixed model of the default shape, with weights that are not small, and ids for it; nothing is trained."""
+    sizes = {"vocab_size": 64, "d_model": 64, "num_layers": 2, "num_heads": 4, "context_length": 32}
+    model = initialize(TransformerLM(presets.default(**sizes)), "course", seed=0).eval().requires_grad_(False)
+    return model, torch.randint(64, (2, 32), generator=torch.Generator().manual_seed(0))
 
 
-def _numbers(capabilities: Capabilities, *, compiled: bool) -> Iterator[Finding]:
-    config = presets.default(vocab_size=64, d_model=64, num_layers=2, num_heads=4, context_length=64)
-    model = initialize(TransformerLM(config), "course", seed=0).eval()
-    token_ids = torch.arange(128).reshape(2, 64) * 7 % 64  # 7 and 64 share no factor: every id comes
-    expected = _logits(model, token_ids, "float32")
-    ways: list[tuple[str, str, Callable[[], Tensor]]] = [
-        ("cpu, bfloat16", "bfloat16", lambda: _logits(model, token_ids, "bfloat16"))
-    ]
-    if compiled and capabilities.compiler:
-        program = torch.compile(model, dynamic=False)
-        ways += [
-            (f"cpu, {kind}, compiled", kind, lambda kind=kind: _logits(program, token_ids, kind))
-            for kind in ("float32", "bfloat16")
-        ]
-    for device in capabilities.devices[1:]:
-        ways.append((f"{device}, float32", "float32", lambda device=device: _on(device, model, token_ids)))
-    for name, kind, way in ways:
-        yield _compared(name, kind, way, expected)
+def _logits_by(device: str, precision: str, is_compiled: bool) -> Tensor:
+    model, ids = small_model()
+    model.to(device).use_fused_attention(not is_compiled)  # both paths of attention have their turn
+    compute = torch.compile(model, dynamic=False) if is_compiled else model
+    with autocast(precision, torch.device(device)):
+        return compute(ids.to(device))
 
 
-@torch.no_grad()
-def _logits(model: Callable[..., Tensor], token_ids: Tensor, precision: str) -> Tensor:
-    with autocast(precision, token_ids.device):
-        return model(token_ids).float().cpu()
-
-
-def _on(device: str, model: TransformerLM, token_ids: Tensor) -> Tensor:
+def memory_bytes() -> tuple[float | None, float | None]:
+    """Memory of the machine, and what programs may still have of it; None where the system does not say."""
     try:
-        return _logits(model.to(device), token_ids.to(device), "float32")
-    finally:
-        model.to("cpu")
-
-
-def _compared(name: str, precision: str, way: Callable[[], Tensor], expected: Tensor) -> Finding:
-    """How far this way's logits are from plain float32 on the CPU."""
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+        sizes = {line.partition(":")[0]: 1024 * float(line.split()[1]) for line in lines if len(line.split()) > 1}
+        return sizes.get("MemTotal"), sizes.get("MemAvailable")
+    except OSError:
+        pass
     try:
-        difference = float((way() - expected).abs().max())
-    except Exception as error:  # whatever a compiler or a driver raises is a finding
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        return Finding(f"logits on {name}", "none", f"it failed: {lines[0][:100]}", good=False)
-    good = difference <= LOGIT_BOUND[precision]
-    meaning = "right" if good else f"wrong: at most {LOGIT_BOUND[precision]} is rounding; do not use it"
-    return Finding(f"logits on {name}", f"{difference:.1e} from float32", meaning, good)
+        page = os.sysconf("SC_PAGE_SIZE")
+        return page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None, None
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _usable_cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform.startswith("linux") else os.cpu_count() or 1
+
+
+def _load_average() -> float:
+    """Programs running, as a mean over the last minute; 0 where the system does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0

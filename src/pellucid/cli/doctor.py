@@ -1,49 +1,49 @@
-"""`pellucid doctor`: what this machine has, and whether it computes right.
+"""`pellucid doctor`: what this machine has, what follows, and whether it computes right.
 
-In: flags.  Out: a line for each finding; exit code 1 if one is bad.  Used by: main.  Read next: ../doctor.py.
+    0  everything is right, or could merely be better        1  something is wrong
+
+In: flags.  Out: a line for each finding, or JSON.  Used by: main.  Read next: ../doctor.py.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-
-from rich.console import Console
-from rich.text import Text
+from dataclasses import dataclass
+from pathlib import Path
 
 from pellucid.cli.arguments import parse
 from pellucid.cli.printable import printable
-from pellucid.doctor import Finding, examine
+
+MARKS = {"right": "✓", "note": "·", "wrong": "✗"}
 
 
 @dataclass(kw_only=True)
 class DoctorFlags:
-    """Say what this machine has, how fast it multiplies, and whether every way to compute gives the same numbers."""
+    """Look at this machine: what it has, what that means for training, and whether it computes right."""
 
     quick: bool = False
-    """Leave out torch.compile, which takes some seconds."""
+    """Leave out what is measured or compiled: a few seconds instead of half a minute."""
     json: bool = False
-    """One JSON object a line for each finding."""
+    """The findings as JSON, and nothing else, on standard output."""
 
 
 def main(words: Sequence[str]) -> int:
     """Run the verb."""
     flags = parse(DoctorFlags, words, "doctor")
-    console, bad = Console(highlight=False, soft_wrap=True), 0
-    for finding in examine(compiled=not flags.quick):
-        bad += not finding.good
-        if flags.json:
-            print(json.dumps(asdict(finding), ensure_ascii=False))
-        else:
-            console.print(line(finding))
     if not flags.json:
-        console.print(f"{bad} of these need attention." if bad else "All is well.")
-    return 1 if bad else 0
+        print("pellucid doctor: starting torch, then looking and computing.", flush=True)
+    from pellucid.doctor import Finding, examine
 
-
-def line(finding: Finding) -> Text:
-    """A finding as it is printed; text from the machine is data, not markup."""
-    meaning = f": {finding.meaning}" if finding.meaning else ""
-    mark = "ok " if finding.good else "!! "
-    return Text(
-        printable(f"{mark} {finding.name:<30} {finding.value}{meaning}"), style="" if finding.good else "bold red"
-    )
+    found: list[Finding] = []
+    for finding in examine(Path.cwd(), quick=flags.quick):
+        found.append(finding)
+        if not flags.json:
+            mark = MARKS[finding.state]
+            print(printable(f"{mark} {finding.topic:<22} {finding.said}: {finding.so_what}."), flush=True)
+    wrong = [finding.topic for finding in found if finding.state == "wrong"]
+    if flags.json:
+        print(json.dumps({"right": not wrong, "findings": [finding.as_json() for finding in found]}))
+    elif wrong:
+        print(f"Wrong: {', '.join(wrong)}.")
+    else:
+        print("Everything computes right. Next: pellucid train, or pellucid bench train.")
+    return 1 if wrong else 0
