@@ -211,6 +211,11 @@ def test_on_another_machine_it_warns_of_the_last_digit(capsys):
     assert "not be the same to the last digit: torch is 2.14 and was 2.13." in capsys.readouterr().out
 
 
+def test_what_was_compiled_is_compiled_again(capsys):
+    show([Resumed(step=1, steps=2, path="x", variant="float32, written-out attention, compiled", out="r")])
+    assert capsys.readouterr().out.splitlines()[1].startswith("Compiling the step: seconds where it is cached")
+
+
 def test_no_minute_passes_without_a_line(capsys, clock):
     show([evaluated(74)])
     with TrainScreen() as screen:

@@ -98,7 +98,8 @@ def test_a_run_is_put_together_again_as_it_was_left(put_together):
     loop()
     folder = loop.folder
     checkpoint = folder.load_checkpoint(folder.latest_checkpoint())
-    again = assemble_again(RunFolder.open(folder.path), material, checkpoint, sampler, Heard())
+    run = RunFolder.open(folder.path)
+    again = assemble_again(run, material, checkpoint, sampler, Heard(), variant=assembly.Variant())
     assert again.progress == loop.progress
     assert again.schedule == loop.schedule
     assert again.evaluations == loop.evaluations

@@ -9,6 +9,7 @@ from pellucid.data import Document, sources_of_texts
 from pellucid.errors import DataError, RunFolderError, TokenizerError, UserError
 from pellucid.text import character_tokenizer
 from pellucid.train import Finished, Planned, Replanned, Resumed, StepDone, resume, run, train
+from pellucid.train.device import Capabilities
 from tests.train.small_run import Heard, small_request, small_sources, small_text, stop_after, train_small
 
 
@@ -244,6 +245,26 @@ def test_another_machine_is_told_of(stopped):
     heard = Heard()
     resume(stopped, heard)
     assert "and was 2.0" in heard.of(Resumed)[0].note
+
+
+def test_a_machine_that_cannot_compile_goes_on_eagerly_and_says_so(stopped, monkeypatch):
+    folder = RunFolder.open(stopped)
+    compiled = "float32, written-out attention, compiled"
+    folder.write_run(folder.facts | {"plan": folder.facts["plan"] | {"variant": compiled}})
+    monkeypatch.setattr("pellucid.train.trial.Capabilities.of_this_machine", Capabilities)
+    heard = Heard()
+    assert resume(stopped, heard).completed
+    (resumed,) = heard.of(Resumed)
+    assert resumed.variant == "float32, written-out attention, eager"
+    assert f"was {compiled}" in resumed.note
+
+
+def test_a_device_that_is_not_here_is_a_sentence(stopped, monkeypatch):
+    monkeypatch.setattr("pellucid.train.assembly.Capabilities.of_this_machine", Capabilities)
+    folder = RunFolder.open(stopped)
+    folder.write_run(folder.facts | {"plan": folder.facts["plan"] | {"device": "cuda"}})
+    with pytest.raises(UserError, match="a device that torch finds here"):
+        resume(stopped, Heard())
 
 
 def test_a_new_plan_is_in_run_json_too(tmp_path):

@@ -218,6 +218,17 @@ def test_it_says_what_compiling_costs_and_pays_before_it_begins(variants):
     assert heard.of(CompileBegun)[0].pays_after_seconds == pays_after()
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "possible"),
+    [(Capabilities(compiler="g++"), True), (Capabilities(cuda=True), True), (Capabilities(), False)],
+)
+def test_a_run_that_goes_on_where_nothing_compiles_is_computed_eagerly(monkeypatch, capabilities, possible):
+    monkeypatch.setattr(trial.Capabilities, "of_this_machine", lambda: capabilities)
+    variant = Variant(precision="bfloat16", attention="fused", compiled=True)
+    assert trial.still_possible(variant) == Variant(precision="bfloat16", attention="fused", compiled=possible)
+    assert trial.still_possible(Variant()) == Variant()
+
+
 def test_the_model_is_left_as_it_was(variants):
     model = small_model()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}

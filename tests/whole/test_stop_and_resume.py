@@ -101,7 +101,7 @@ def test_a_signal_from_outside_ends_it_so_that_it_goes_on_to_the_same_end(tmp_pa
     pellucid(*flags, "--out", tmp_path / "alone").communicate()
     process = pellucid(*flags, "--out", tmp_path / "run")
     for line in process.stdout:
-        if line.startswith("Step 100/"):
+        if line.startswith("Step 200/"):  # said when step 100 had been saved
             process.send_signal(number)
             break
     rest, errors = process.communicate()

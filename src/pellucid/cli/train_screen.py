@@ -106,9 +106,7 @@ class TrainScreen:
             case Planned():
                 self._planned(event)
             case Resumed():
-                self.say(f"Going on with {event.out} after step {event.step:,} of {event.steps:,}; {event.variant}.")
-                if event.note:
-                    self.say(f"The rest will not be the same to the last digit: {event.note}.")
+                self._resumed(event)
             case StepDone():
                 self._step_done(event)
             case Evaluated():
@@ -152,6 +150,13 @@ class TrainScreen:
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text{seconds}; {event.variant},"
             f" {event.threads} thread{'s' * (event.threads > 1)} on the {event.device.upper()}."
         )
+
+    def _resumed(self, event: Resumed) -> None:
+        self.say(f"Going on with {event.out} after step {event.step:,} of {event.steps:,}; {event.variant}.")
+        if event.note:
+            self.say(f"The rest will not be the same to the last digit: {event.note}.")
+        if event.variant.endswith("compiled"):
+            self.show_for_now("Compiling the step: seconds where it is cached, or about half a minute.")
 
     def _step_done(self, event: StepDone) -> None:
         self.steps_seen += 1

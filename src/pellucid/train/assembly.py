@@ -140,14 +140,20 @@ def assemble(
 
 
 def assemble_again(
-    folder: RunFolder, material: Material, checkpoint: Checkpoint, sampler: Sampler, observe: Observer
+    folder: RunFolder,
+    material: Material,
+    checkpoint: Checkpoint,
+    sampler: Sampler,
+    observe: Observer,
+    *,
+    variant: Variant,
 ) -> Loop:
-    """Put a run together as its run.json and its checkpoint say."""
+    """Put a run together as its run.json and its checkpoint say; `variant` is the plan's, where it can still be had."""
     config, plan = folder.facts["config"], folder.facts["plan"]
     training = TrainingConfig(**config["training"])
     model = TransformerLM(folder.model_config())
     load_weights(model, checkpoint.model, folder.path)
-    model.to(plan["device"])
+    model.to(check_device(plan["device"], Capabilities.of_this_machine()))
     model.train()
     parts = Parts(
         folder=folder,
@@ -159,7 +165,7 @@ def assemble_again(
         sampler=sampler,
         observe=observe,
     )
-    train_step = parts.train_step(loss_function(model, Variant.parse(plan["variant"])))
+    train_step = parts.train_step(loss_function(model, variant))
     train_step.optimizer.load_state_dict(checkpoint.optimizer)
     return parts.loop(
         train_step=train_step,

@@ -27,6 +27,8 @@ from pellucid.train.machine import reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
 from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
+from pellucid.train.trial import still_possible
+from pellucid.train.variant import Variant
 from pellucid.yardsticks import longest_copied
 
 ShouldStop = Callable[[], bool]
@@ -95,10 +97,11 @@ def resume(
             material = reopen_material(folder.tokens_path, folder.tokenizer_path)
             training = folder.facts["config"]["training"]
             sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
-            loop = assemble_again(folder, material, checkpoint, sampler, heard)
+            variant = still_possible(Variant.parse(folder.facts["plan"]["variant"]))
+            loop = assemble_again(folder, material, checkpoint, sampler, heard, variant=variant)
             _restore_best(folder)
             folder.rewind_metrics(checkpoint)
-            heard(_resumed(loop))
+            heard(_resumed(loop, str(variant)))
             yardsticks = YardsticksMeasured(**folder.facts["yardsticks"])
             return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
 
@@ -189,14 +192,15 @@ def _restore_best(folder: RunFolder) -> None:
         folder.save_model(checkpoint.model, folder.model_config(), step=str(checkpoint.step))
 
 
-def _resumed(loop: Loop) -> Resumed:
+def _resumed(loop: Loop, variant: str) -> Resumed:
     folder, progress = loop.folder, loop.progress
     there, here = folder.facts["environment"], facts.environment(loop.train_step.device)
+    there, here = ({"the step": folder.facts["plan"]["variant"]} | there, {"the step": variant} | here)
     return Resumed(
         step=progress.step,
         steps=progress.steps,
         path=facts.as_text(folder.latest_checkpoint() or folder.path),
-        variant=folder.facts["plan"]["variant"],
+        variant=variant,
         out=facts.as_text(folder.path),
         note=facts.changed(there, here),
     )

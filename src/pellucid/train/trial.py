@@ -13,7 +13,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
@@ -109,6 +109,12 @@ def choose_variant(
         chosen = min((one for one in tried if one.variant.compiled), key=lambda one: one.step_seconds, default=chosen)
     model.use_fused_attention(chosen.variant.attention == "fused")
     return chosen.variant, chosen.loss, chosen.step_seconds
+
+
+def still_possible(variant: Variant) -> Variant:
+    """The variant that a run has used so far, or the same step computed eagerly where nothing can compile it now."""
+    here = Capabilities.of_this_machine()
+    return replace(variant, compiled=variant.compiled and (here.cuda or here.compiler is not None))
 
 
 def pays_after() -> float:
