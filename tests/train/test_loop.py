@@ -213,8 +213,8 @@ def test_after_a_new_plan_the_decay_still_ends_where_it_is_stated(make_loop, clo
     loop = replanning(make_loop, clock, seconds=2.0, deadline_in=100.0)
     used = fractions(loop)
     assert used[39] == 1.0
-    assert 0 < used[40] < 1
-    assert used[-1] == loop.schedule.final_fraction
+    end = loop.schedule.final_fraction
+    assert used[40:] == pytest.approx([1 - (1 - end) * step / 10 for step in range(1, 11)])
 
 
 def test_when_the_time_is_up_already_one_more_step_is_taken(make_loop, clock):

@@ -47,7 +47,7 @@ def test_a_score_that_is_no_number_is_never_the_best(progress):
 
 
 def test_a_checkpoint_gives_it_back(progress):
-    progress.step, progress.replanned = 3, True
+    progress.step, progress.train = 3, 2.5
     saved = Checkpoint(3, {}, {}, {"progress": vars(progress)}, None, 0)
     assert restore(saved) == progress
 

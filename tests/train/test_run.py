@@ -2,6 +2,7 @@ import json
 import os
 
 import pytest
+from safetensors import safe_open
 
 import pellucid
 from pellucid.checkpoint import RunFolder
@@ -10,6 +11,7 @@ from pellucid.errors import DataError, RunFolderError, TokenizerError, UserError
 from pellucid.text import character_tokenizer
 from pellucid.train import Finished, Planned, Replanned, Resumed, StepDone, resume, run, train
 from pellucid.train.device import Capabilities
+from pellucid.yardsticks import Score
 from tests.train.small_run import Heard, small_request, small_sources, small_text, stop_after, train_small
 
 
@@ -165,6 +167,22 @@ def test_the_same_request_in_the_same_folder_goes_on_where_it_stopped(stopped):
     (resumed,) = heard.of(Resumed)
     assert (resumed.step, resumed.steps, resumed.note) == (3, 6, "")
     assert resumed.variant == "float32, written-out attention, eager"
+
+
+def test_the_last_look_at_a_stopped_run_does_not_choose_what_is_kept(tmp_path, monkeypatch):
+    """It was the best there ever was, and a run that had not been stopped would not have seen it."""
+    bits = iter([9.0, 3.0, 2.0, 4.0])  # while pausing is timed; after steps 3, 4 and 6
+    monkeypatch.setattr("pellucid.train.assembly.evaluate", lambda *_: Score("model", (next(bits),) * 10, (15,) * 10))
+    finished, _ = train_small(tmp_path / "run", should_stop=stop_after(4))
+    assert finished.best_step == 4
+    assert weights_step(tmp_path / "run") == "4"  # for whoever wants to use it now
+    assert resume(tmp_path / "run", Heard()).best_step == 3
+    assert weights_step(tmp_path / "run") == "3"
+
+
+def weights_step(path):
+    with safe_open(path / "model.safetensors", framework="pt") as file:
+        return file.metadata()["step"]
 
 
 def test_the_text_may_have_moved(stopped):

@@ -64,7 +64,7 @@ class Loop:
         state, pace = self.progress, Pace(self.progress)
         stopping = False
         while state.step < state.steps and not stopping:
-            if state.step == state.decay_begins and not state.replanned:
+            if state.step == state.decay_begins:
                 self._replan(pace)
             state.step += 1
             result = self.train_step(state.step, self._learning_rate_fraction())
@@ -93,7 +93,6 @@ class Loop:
     def _replan(self, pace: Pace) -> None:
         """Count the steps that fit until the deadline, now that real ones have been timed."""
         state = self.progress
-        state.replanned = True
         if self.deadline is None or state.step == pace.first:
             return
         step_seconds = pace.step_seconds()

@@ -28,7 +28,6 @@ class Progress:
     """The last step before the rate falls."""
     step: int = 0
     """How many are done."""
-    replanned: bool = False
     train: float | None = None
     """Running mean of the train loss, bits per character."""
     skipped: int = 0
