@@ -1,8 +1,9 @@
 """Training: from text to a model that writes, as a run that is counted in steps and can be gone on with.
 
-    events → variant → probe → step → trial → evaluation → sample → recipe → request → material → plan → progress →
-    loop → facts → machine → assembly → run
-                                                                                          (reading order)
+    the step        events → one_program → variant → probe → step → ceiling → device → trial
+    beside it       evaluation → sample
+    what to train   recipe → facts → request → material
+    the run         progress → plan → loop → float32 → machine → assembly → run        (reading order)
 
 In: a `Request`.  Out: a run folder, and events to whoever listens.  Used by: the command line, bench.
 Read next: events.py.

@@ -1,6 +1,6 @@
 """A run with every part in place: built new with a trial, or again from its folder without one.
 
-In: a request and its material, or a run folder and a checkpoint.  Out: `Assembly`.  Used by: run.  Read next: run.py.
+In: a request and its material, or a run folder and a checkpoint.  Out: a `Loop`.  Used by: run.  Read next: run.py.
 """
 
 import time

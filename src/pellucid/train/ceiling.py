@@ -3,7 +3,7 @@
 Nearly all the work of a step is in products of matrices, so the rate of one large product, alone and undisturbed, is a
 ceiling for the rate of the whole. A step that reaches half of it is good.
 
-In: a number type, a size.  Out: products and sums per second.  Used by: trial, bench, doctor.  Read next: trial.py.
+In: a number type, a size.  Out: products and sums per second.  Used by: trial, bench, doctor.  Read next: device.py.
 """
 
 import time

@@ -8,7 +8,7 @@
                          between releases of the system
 
 In: what a machine can do.  Out: the number types to train in, the likely fastest first, or a sentence.
-Used by: trial, bench, doctor.  Read next: probe.py.
+Used by: trial, bench, doctor.  Read next: trial.py.
 """
 
 import os

@@ -4,7 +4,7 @@ The ten held-out passages are scored apart, each in windows of the context lengt
 and in float32: the figure does not depend on how the run computes its steps. Every character counts in the denominator,
 and one the tokenizer cannot write costs the same escape as it costs the n-gram tables.
 
-In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command line.  Read next: recipe.py.
+In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command line.  Read next: sample.py.
 """
 
 import math

@@ -3,7 +3,7 @@
 Whoever listens decides what to do: the command line prints, the run folder keeps each event as a line of metrics.jsonl,
 a test collects them. An event says everything a listener may need, so none asks back.
 
-In: facts.  Out: frozen records.  Used by: all of this room, the command line, the report.  Read next: variant.py.
+In: facts.  Out: frozen records.  Used by: all of this room, the command line, the report.  Read next: one_program.py.
 """
 
 from collections.abc import Callable

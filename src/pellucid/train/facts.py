@@ -1,6 +1,6 @@
 """What run.json says of a run: everything that was decided, and everything that could make its numbers differ.
 
-In: a request, a plan.  Out: a dictionary for run.json.  Used by: run.  Read next: run.py.
+In: a request, a plan.  Out: a dictionary for run.json.  Used by: request, loop, run.  Read next: request.py.
 """
 
 import os

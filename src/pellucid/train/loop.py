@@ -7,7 +7,7 @@ A run is counted in steps, so it can be repeated and resumed; time only decides,
 saves first and is evaluated then, for whoever stopped it: the run that goes on from there knows nothing of that, and
 ends as if it had never been stopped.
 
-In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: facts.py.
+In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: float32.py.
 """
 
 import math
@@ -27,7 +27,7 @@ from pellucid.training_config import ScheduleConfig
 from pellucid.yardsticks import Score
 
 MOST_SKIPPED = 10  # steps in a row whose loss or gradient was not finite, after which going on makes no sense
-WORTH_REPLANNING = 0.01  # of the steps; less is noise
+WORTH_REPLANNING = 0.01  # of the steps; less, or a single step, is noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +97,7 @@ class Loop:
             return
         step_seconds = pace.step_seconds()
         new_steps = state.step + max(1, int((self.deadline - time.monotonic()) / step_seconds))
-        if abs(new_steps - state.steps) <= WORTH_REPLANNING * state.steps:
+        if abs(new_steps - state.steps) <= max(1, WORTH_REPLANNING * state.steps):
             return
         self.observe(
             Replanned(

@@ -1,6 +1,6 @@
 """Text → what training needs: a tokenizer, both sides of the split as ids, and the yardsticks.
 
-In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: facts.py.
+In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: progress.py.
 """
 
 from collections.abc import Iterable, Iterator

@@ -5,7 +5,7 @@ the plain way, eager and float32, within the bound of the number type. A variant
 fast: on some processors compiled bfloat16 has given NaN gradients for queries and keys (docs/log.md).
 
 In: a model, a batch, a `Variant`.  Out: why it is wrong, or nothing.  Used by: trial, bench, doctor.
-Read next: trial.py.
+Read next: step.py.
 """
 
 from collections.abc import Generator

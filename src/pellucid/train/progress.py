@@ -1,7 +1,7 @@
 """Where a run stands, and how fast it goes.
 
 In: what steps and evaluations gave.  Out: `Progress`, which a checkpoint holds; `Pace`.  Used by: loop.
-Read next: loop.py.
+Read next: plan.py.
 """
 
 import math

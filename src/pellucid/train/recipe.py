@@ -3,7 +3,7 @@
 A small text is learned by heart before the time is up, so it gets a smaller, more regularised model; a short run
 cannot use a large one. The figures were found by experiment (docs/log.md) and are all overridden by flags.
 
-In: characters, minutes.  Out: `Recipe`.  Used by: prepare step of run.py, bench.  Read next: probe.py.
+In: characters, minutes.  Out: `Recipe`.  Used by: request, bench.  Read next: facts.py.
 """
 
 from dataclasses import asdict, dataclass, field, replace

@@ -2,7 +2,7 @@
 
 A sample draws from a generator of its own, so taking one changes nothing in the run.
 
-In: a model, a tokenizer, a prompt.  Out: text.  Used by: run.  Read next: facts.py.
+In: a model, a tokenizer, a prompt.  Out: text.  Used by: assembly, run.  Read next: recipe.py.
 """
 
 from dataclasses import dataclass

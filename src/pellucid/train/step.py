@@ -5,7 +5,7 @@
 Sums are divided once by the number of scored tokens in the whole batch, so the cut into micro-batches changes nothing.
 Dropout draws from a stream that begins anew at each step from (seed, step): a resumed run drops what it would have.
 
-In: the number of a step.  Out: `StepResult`; moved weights.  Used by: trial, loop, bench.  Read next: evaluation.py.
+In: the number of a step.  Out: `StepResult`; moved weights.  Used by: trial, loop, bench.  Read next: ceiling.py.
 """
 
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ Compiling costs seconds before it saves any, so it is tried only where the run i
 so comes before it begins. Nothing else runs while a variant is timed.
 
 In: a model, a way to take steps, the time left.  Out: a `Variant` and its seconds per step.  Used by: run.
-Read next: loop.py.
+Read next: evaluation.py.
 """
 
 import itertools
