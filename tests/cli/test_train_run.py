@@ -101,6 +101,23 @@ def test_a_run_is_named_after_its_first_source(source, folder):
     assert train_run._name((source,)) == folder
 
 
+def test_of_many_sources_a_few_are_named(capsys):
+    names = [f"{number}.txt" for number in range(6)]
+    for number, name in enumerate(names):
+        Path(name).write_text(small_text(500, seed=number), encoding="utf-8")
+    assert pellucid_train(*names) == 0
+    assert "Text: 0.txt, 1.txt, 2.txt, 3.txt and 2 more, 6 documents, 3,000 characters" in capsys.readouterr().out
+
+
+def test_the_folder_one_stands_in_may_become_the_run_or_stays_as_it_was(words, capsys, monkeypatch):
+    Path("here").mkdir()
+    monkeypatch.chdir("here")
+    assert pellucid_train(f"../{words}", "--out", ".", "--prompt", "Ω") == 2
+    assert list(Path().iterdir()) == []
+    assert pellucid_train(f"../{words}", "--out", ".") == 0
+    assert RunFolder.open(".").facts["plan"]["steps"] == 6
+
+
 def test_a_name_that_is_no_text_is_written_out(capsys):
     name = os.fsdecode(b"caf\xe9.txt")
     Path(name).write_text(small_text(), encoding="utf-8")

@@ -2,6 +2,7 @@ import json
 import os
 
 import pytest
+import torch
 from safetensors import safe_open
 
 import pellucid
@@ -82,6 +83,10 @@ def test_the_last_event_is_about_the_model_that_was_kept(finished_run):
     assert finished.held_out == pytest.approx((finished.held_out_even + finished.held_out_odd) / 2, rel=0.01)
     assert 0 < len(finished.copied) <= len(finished.sample)
     assert finished.out == str(folder.path)
+
+
+def test_one_process_is_no_group_of_processes(finished_run):
+    assert not (torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 # --- what it refuses, and that nothing is left

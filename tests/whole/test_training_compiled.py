@@ -1,8 +1,10 @@
 """Runs whose steps torch.compile makes: dropout, a cut that leaves a remainder, stopped, and without a compiler."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -80,6 +82,28 @@ def test_without_a_compiler_it_runs_eagerly_and_says_so_in_one_line(tmp_path, co
     told = [line for line in done.stdout.splitlines() if "no C++ compiler" in line]
     assert len(told) == lines  # a run so short would not have been compiled anyway
     assert "bfloat16, written-out attention, eager, 1 thread" in done.stdout
+
+
+@needs_a_compiler
+@pytest.mark.skipif(os.name == "nt", reason="terminals signal in another way there")
+def test_ctrl_c_while_it_compiles_ends_it_without_a_word_of_torchs_and_leaves_nothing(tmp_path):
+    (tmp_path / "words.txt").write_text(small_text(), encoding="utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pellucid", "train", "words.txt", *SMALL.split(), "--compile", "on"],
+        cwd=tmp_path,
+        env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        start_new_session=True,  # the signal goes to the compiler too, as a terminal's does
+    )
+    for line in process.stdout:
+        if line.startswith("Compiling"):
+            time.sleep(3)
+            os.killpg(process.pid, signal.SIGINT)
+    assert process.wait() == 130
+    assert process.stderr.read() == "\nInterrupted.\n"
+    assert not (tmp_path / "runs").exists()
 
 
 @needs_a_compiler

@@ -19,7 +19,7 @@ import json
 import os
 import shutil
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +198,8 @@ class RunFolder:
                 file.unlink(missing_ok=True)
         sweep(self.path)
         if not any(self.path.iterdir()):
-            self.path.rmdir()
+            with suppress(OSError):  # the folder one stands in, called ".", cannot be removed, and need not be
+                self.path.rmdir()
 
     def write_run(self, facts: dict[str, Any]) -> None:
         """Replace run.json. Values: text, numbers, booleans, None, lists and dictionaries of these."""

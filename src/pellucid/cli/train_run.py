@@ -6,6 +6,7 @@ In: `TrainFlags`.  Out: an exit code.  Used by: train.py.  Read next: train_scre
 import os
 import re
 import signal
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +21,15 @@ from pellucid.train import Event, Finished, Planned, Request, Resumed, resume, t
 from pellucid.training_config import TrainingConfig
 
 TOKENIZERS = {"char": "characters", "characters": "characters", "bpe": "bpe"}
+NAMED = 4  # sources; a pattern of the shell may give thousands
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def carry_out(flags: TrainFlags, begun: float) -> int:
     """Make or go on with a run; 130 or 143 if a signal ended it early, with everything saved."""
-    with TrainScreen() as screen, stop_signals() as stop:
+    with TrainScreen() as screen, stop_signals() as stop, warnings.catch_warnings():
+        # An interruption while torch traces a step: it has been understood, and torch need not tell where.
+        warnings.filterwarnings("ignore", message="Error detected in")
 
         def observe(event: Event) -> None:
             stop.armed = stop.armed or isinstance(event, Planned | Resumed)  # from here on there is something to save
@@ -66,7 +70,7 @@ def _request(flags: TrainFlags) -> Request:
     tokenizer = _tokenizer(flags.tokenizer)
     return Request(
         sources=_sources(flags),
-        name=", ".join(flags.sources) or "Python's documentation",
+        name=_told(flags.sources),
         out=Path(flags.out) if flags.out is not None else free_folder(Path("runs"), _name(flags.sources)),
         training=config,
         preset=flags.preset,
@@ -93,6 +97,12 @@ def _tokenizer(asked: str | None) -> str | None:
             remedy="choose one of the two, or check the path",
         )
     return asked
+
+
+def _told(sources: tuple[str, ...]) -> str:
+    """What the text is called on the screen."""
+    more = f" and {len(sources) - NAMED:,} more" if len(sources) > NAMED else ""
+    return ", ".join(sources[:NAMED]) + more or "Python's documentation"
 
 
 def _name(sources: tuple[str, ...]) -> str:
