@@ -20,7 +20,7 @@ NewtonSchulzPrecision = Literal["float32", "bfloat16"]
 AttentionSlices = Literal["whole", "parts", "heads"]
 ScheduleShape = Literal["trapezoid", "cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
-AttentionPath = Literal["auto", "written-out", "fused"]
+AttentionPath = Literal["auto", "written-out", "tiled", "fused"]
 Compile = Literal["auto", "on", "off"]
 MOST_THREADS = 1024  # more than any processor has cores; a hundred thousand end the process without a word
 Device = Literal["auto", "cpu", "cuda", "mps"]
@@ -144,7 +144,7 @@ class TrainingConfig:
     precision: Precision = "auto"
     """What products are taken in; auto tries, checks and times."""
     attention: AttentionPath = "auto"
-    """written-out or fused; auto tries, checks and times."""
+    """written-out, tiled (the same for some queries at a time) or fused; auto goes by the context length."""
     compile: Compile = "auto"
     """Whether torch.compile makes one program of the step; auto asks whether it pays back within the run."""
     device: Device = "auto"
@@ -173,7 +173,7 @@ class TrainingConfig:
         _require(self.evaluations >= 1, "evaluations of 1 or more", self.evaluations, "evaluations")
         _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))
-        _require_choice("attention", self.attention, ("auto", "written-out", "fused"))
+        _require_choice("attention", self.attention, ("auto", "written-out", "tiled", "fused"))
         _require_choice("compile", self.compile, ("auto", "on", "off"))
         _require_choice("device", self.device, ("auto", "cpu", "cuda", "mps"))
 

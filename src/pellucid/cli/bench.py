@@ -97,14 +97,16 @@ def training_load(flags: BenchTrainFlags) -> "TrainingLoad":
 
 def variants(flags: BenchTrainFlags) -> list["Variant"]:
     """Ours: each number type, eager and compiled; eager float32 leads where there is no plain loop."""
+    from pellucid.train.trial import attention_path
     from pellucid.train.variant import Variant
 
-    paths = ("written-out", "fused") if flags.peers else ("written-out",)
+    usual = attention_path(training_load(flags).config.context_length)
+    others = [path for path in ("written-out", "fused") if flags.peers and path != usual]
     return [
         Variant(precision=precision, attention=attention, compiled=compiled)
         for compiled in (False, True)
         for precision in ("float32", "bfloat16")
-        for attention in paths
+        for attention in (usual, *others)
     ]
 
 

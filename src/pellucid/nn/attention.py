@@ -35,7 +35,7 @@ def causal_mask(
                 [0, 1, 1]], dtype=torch.int32)
     """
     query_index = query_index[..., None]
-    key_index = torch.arange(num_keys, device=query_index.device)
+    key_index = torch.arange(num_keys, dtype=query_index.dtype, device=query_index.device)
     mask = key_index <= query_index
     return mask if window is None else mask & (key_index > query_index - window)
 

@@ -57,6 +57,7 @@ class CausalMultiHeadAttention(nn.Module):
         self.scale, self.dropout = config.attention_scale, config.dropout
         self.window = config.window if config.layer_is_local(layer) else None
         self.fused = True
+        self.written_out = scaled_dot_product_attention  # training may set another way to compute the same
         self.rotary = rotary or make_rotary(config, layer)
 
         d_query, d_key = config.num_heads * config.d_head, config.num_kv_heads * config.d_head
@@ -129,6 +130,7 @@ class CausalMultiHeadAttention(nn.Module):
         if mask is None and self.window is None and self.fused:
             return fused_attention(query, key, value, causal=True, **how)
         if mask is None:
-            mask = causal_mask(torch.arange(query.shape[-2], device=query.device), key.shape[-2], self.window)
-        attend = fused_attention if self.fused else scaled_dot_product_attention
+            places = torch.arange(query.shape[-2], dtype=torch.int32, device=query.device)  # half as wide, less to do
+            mask = causal_mask(places, key.shape[-2], self.window)
+        attend = fused_attention if self.fused else self.written_out
         return attend(query, key, value, mask.unsqueeze(-3), **how)

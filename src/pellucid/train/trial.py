@@ -29,13 +29,14 @@ from pellucid.train.probe import (
     reference,
 )
 from pellucid.train.step import TrainStep
-from pellucid.train.variant import LossFunction, Variant, loss_function
+from pellucid.train.tiles import TILE
+from pellucid.train.variant import LossFunction, Variant, loss_function, use_attention
 from pellucid.training_config import TrainingConfig
 
 COMPILE_SECONDS = 30.0  # cold, 4 layers; 12 to 40 were measured on two cores (docs/log.md)
 COMPILE_GAIN = 1.4  # what compiling has brought at least, of the eager step's time
 WORTHWHILE_PRODUCTS = 1.3  # bfloat16 products must be this much faster, or conversions eat the gain
-FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2, costs more than it saves
+FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2 / 2, costs more than it saves
 NO_COMPILER = "this machine has no C++ compiler, such as g++"
 TIMED_STEPS, TIMED_SECONDS = 3, 1.0
 TRIAL_RATE = 0.01  # of the peak: a trial has no warm-up, and shall move the weights, not throw them
@@ -72,7 +73,7 @@ def choose_variant(
     begun = time.monotonic()
     attention = config.attention
     if attention == "auto":
-        attention = "fused" if model.config.context_length >= FUSED_FROM else "written-out"
+        attention = attention_path(model.config.context_length)
     with probing(model):
         expected = reference(model, batch)
     tried: list[_Tried] = []
@@ -107,8 +108,20 @@ def choose_variant(
     chosen = min(tried, key=lambda one: one.step_seconds)
     if config.compile == "on":
         chosen = min((one for one in tried if one.variant.compiled), key=lambda one: one.step_seconds, default=chosen)
-    model.use_fused_attention(chosen.variant.attention == "fused")
+    use_attention(model, chosen.variant)
     return chosen.variant, chosen.loss, chosen.step_seconds
+
+
+def attention_path(context_length: int) -> str:
+    """How attention is best computed at this length.
+
+    Example:
+        >>> [attention_path(length) for length in (64, 256, 4096)]
+        ['written-out', 'tiled', 'fused']
+    """
+    if context_length >= FUSED_FROM:
+        return "fused"
+    return "tiled" if context_length > TILE else "written-out"
 
 
 def still_possible(variant: Variant) -> Variant:

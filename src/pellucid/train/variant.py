@@ -15,8 +15,9 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from pellucid.loss import summed_cross_entropy
-from pellucid.nn import TransformerLM
+from pellucid.nn import TransformerLM, scaled_dot_product_attention
 from pellucid.train.one_program import OneProgram
+from pellucid.train.tiles import tiled_attention
 
 LossFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
@@ -35,7 +36,7 @@ class Variant:
     precision: str = "float32"
     """float32, or bfloat16 by autocast: weights stay in float32, products are taken in bfloat16."""
     attention: str = "written-out"
-    """written-out (scores, softmax, weighted mean) or fused (torch's kernel)."""
+    """written-out (scores, softmax, weighted mean), tiled (the same for some queries at a time), or fused (torch's)."""
     compiled: bool = False
     """Whether torch.compile makes one program of the loss and its gradients."""
 
@@ -76,12 +77,19 @@ def autocast(precision: str, device: torch.device) -> contextlib.AbstractContext
     return torch.autocast(device.type, getattr(torch, precision))
 
 
+def use_attention(model: TransformerLM, variant: Variant) -> None:
+    """Have the model compute its attention the way `variant` says."""
+    model.use_fused_attention(variant.attention == "fused")
+    for block in model.blocks:
+        block.attention.written_out = tiled_attention if variant.attention == "tiled" else scaled_dot_product_attention
+
+
 def loss_function(model: TransformerLM, variant: Variant) -> LossFunction:
     """The summed loss of `model`, computed the way `variant` says.
 
     The model itself is shared and not changed, but for its choice of attention path.
     """
-    model.use_fused_attention(variant.attention == "fused")
+    use_attention(model, variant)
     summed = SummedLoss(model)
     compute = OneProgram(summed) if variant.compiled else summed
 
