@@ -1,5 +1,6 @@
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import pytest
@@ -247,6 +248,20 @@ def test_afterwards_signals_mean_what_they_meant():
     with pytest.raises(KeyError), stop_signals():
         raise KeyError
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_where_torch_was_interrupted_is_not_told(words, monkeypatch):
+    """It warns while it traces a step that Ctrl-C ends, in thirty lines."""
+
+    def interrupted(*_, **__):
+        warnings.warn("Error detected in MulBackward0. Traceback of forward call that caused the error", stacklevel=1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train_run, "train", interrupted)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert pellucid_train(words) == 130
+    assert told == []
 
 
 def test_numbers_gone_bad_are_one_sentence_and_1(words, capsys, monkeypatch):
