@@ -175,6 +175,31 @@ def test_a_mistake_is_one_sentence_and_2_and_leaves_nothing_behind(words, capsys
     assert sorted(Path().rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("characters", "said"),
+    [
+        (0, "some text, but got nothing"),
+        (1, "257 tokens in the training split, but got a text of 1 bytes"),
+        (199, "257 tokens in the training split, but got a text of 199 bytes"),
+        (250, "257 tokens in the training split (the context of 256 and the one that follows), but got 251"),
+        (255, "257 tokens in the training split (the context of 256 and the one that follows), but got 256"),
+        (256, None),
+        (2580, None),
+    ],
+)
+def test_a_text_shorter_than_the_context_is_refused_with_both_numbers(capsys, characters, said):
+    """Of 256 characters the training split keeps 246, with an end for each tenth and one for all: 257 tokens."""
+    Path("words.txt").write_text(small_text(characters), encoding="utf-8")
+    code = pellucid_train("words.txt", "--model.context-length", "256", "--steps", "1", "--evaluations", "1")
+    err = capsys.readouterr().err
+    if said is None:
+        assert (code, err) == (0, "")
+    else:
+        assert code == 2
+        assert said in err
+        assert not Path("runs").exists()
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="nothing is read-only for root")
 def test_a_read_only_folder_is_a_sentence(words, capsys, tmp_path):
     tmp_path.chmod(0o500)
