@@ -2,7 +2,8 @@ import pytest
 import torch
 from torch.utils import deterministic
 
-from pellucid.train.machine import reproducible
+from pellucid.errors import ConfigError
+from pellucid.train.machine import memory_in_a_sentence, reproducible
 
 
 def switches():
@@ -29,3 +30,15 @@ def test_afterwards_torch_is_as_it_was_even_if_the_block_fails():
     with pytest.raises(KeyError), reproducible(before[0] + 1):
         raise KeyError
     assert switches() == before
+
+
+def test_memory_that_does_not_suffice_is_a_sentence_with_what_to_lower():
+    with pytest.raises(ConfigError, match="lower micro_batch_size"), memory_in_a_sentence():
+        torch.empty(10**15)
+    with pytest.raises(ConfigError, match="lower micro_batch_size"), memory_in_a_sentence():
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+
+def test_every_other_error_stays_what_it_is():
+    with pytest.raises(RuntimeError, match="shapes"), memory_in_a_sentence():
+        raise RuntimeError("shapes")

@@ -130,6 +130,13 @@ def test_ctrl_c_before_there_is_anything_to_save_leaves_nothing(tmp_path, number
     assert list(tmp_path.iterdir()) == []
 
 
+def test_memory_that_does_not_suffice_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("pellucid.train.assembly.TransformerLM", lambda config: torch.empty(10**15))
+    with pytest.raises(UserError, match="fit into the memory"):
+        train_small(tmp_path / "runs" / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_was_there_before_stays(tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "notes.txt").touch()

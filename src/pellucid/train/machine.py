@@ -1,4 +1,4 @@
-"""The machine as a run uses it: threads, float32 products, and algorithms that repeat themselves.
+"""The machine as a run uses it: threads, float32 products, algorithms that repeat themselves, and memory that ends.
 
 In: a number of threads.  Out: torch's switches, set while a block lasts.  Used by: run, bench.  Read next: assembly.py.
 """
@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from pellucid.errors import ConfigError
 from pellucid.train.float32 import fast_float32
 
 
@@ -37,3 +38,22 @@ def reproducible(threads: int | None, *, onednn: bool | None = False) -> Generat
         torch.set_num_threads(before[0])
         torch.use_deterministic_algorithms(before[1])
         deterministic.fill_uninitialized_memory = filled
+
+
+@contextmanager
+def memory_in_a_sentence() -> Generator[None]:
+    """Say what to lower when the memory does not suffice.
+
+    Raises:
+        ConfigError: instead of torch's error about an allocation.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and "allocate memory" not in str(error):
+            raise
+        raise ConfigError(
+            "a model and a batch that fit into the memory",
+            came=f"an allocation that failed ({' '.join(str(error).split())[-100:]})",  # its end names the bytes
+            remedy="lower micro_batch_size, which changes no number, or else context_length or d_model",
+        ) from error

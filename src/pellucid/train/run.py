@@ -23,7 +23,7 @@ from pellucid.train.assembly import assemble, assemble_again
 from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed, YardsticksMeasured
 from pellucid.train.loop import Loop
-from pellucid.train.machine import reproducible
+from pellucid.train.machine import memory_in_a_sentence, reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
 from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
@@ -56,7 +56,7 @@ def train(
     if _has_results(request.out):
         _require_same(RunFolder.open(request.out), decided)
         return resume(request.out, observe, begun=begun, should_stop=should_stop)
-    with _no_empty_folders_above(request.out):
+    with _no_empty_folders_above(request.out), memory_in_a_sentence():
         folder = RunFolder.create(request.out, decided)
         with folder.lock(discard_on_failure=True), reproducible(request.training.threads, onednn=None):
             heard = _recorded(folder, observe)
@@ -90,7 +90,7 @@ def resume(
     """
     begun = time.monotonic() if begun is None else begun
     folder = RunFolder.open(path)
-    with folder.lock():
+    with folder.lock(), memory_in_a_sentence():
         checkpoint, heard = _latest(folder), _recorded(folder, observe)
         environment = folder.facts["environment"]
         with reproducible(environment["threads"], onednn=environment["float32_by_onednn"]):
