@@ -37,6 +37,9 @@ def test_compiled_and_eager_losses_agree_for_20_steps(tmp_path):
     _, eager = train_small(tmp_path / "eager", **SETTINGS | {"compile": "off"})
     assert compiled.of(Planned)[0].variant == "float32, written-out attention, compiled"
     assert losses(compiled) == pytest.approx(losses(eager), rel=1e-3)
+    saved = [RunFolder.open(tmp_path / how) for how in ("compiled", "eager")]
+    names = [run.load_checkpoint(run.latest_checkpoint()).model.keys() for run in saved]
+    assert names[0] == names[1]  # nothing of a compiler's wrapping is in them
 
 
 @needs_a_compiler
