@@ -3,6 +3,7 @@
 import pytest
 
 from pellucid.bench import bench_train, contender, flop_per_step, train_speed
+from pellucid.bench.train_speed import cut_into_rounds
 from pellucid.train.variant import Variant, loss_function
 from tests.bench.small_load import small_load
 
@@ -19,7 +20,7 @@ def _everyone_here(monkeypatch):
 
 
 def _bench(load=None, variants=None, **rest):
-    return bench_train(load or small_load(), variants=variants or [Variant()], rounds=2, steps_per_round=2, **rest)
+    return bench_train(load or small_load(), variants=variants or [Variant()], steps=4, **rest)
 
 
 def test_the_plain_loop_comes_first_then_ours_then_the_planners_if_it_is_another():
@@ -82,7 +83,12 @@ def test_what_is_being_done_is_said():
     said = []
     _bench(say=said.append)
     assert said[0] == f"preparing {train_speed.PLAIN}"
-    assert said[-1] == "measuring: 3 contenders, 2 rounds of 2 steps"
+    assert said[-1] == "measuring: 3 contenders, 4 rounds of 1 steps"
+
+
+def test_there_is_at_least_a_round_and_a_step():
+    assert cut_into_rounds(1, step_seconds=1e-3) == (1, 1)
+    assert cut_into_rounds(10, step_seconds=1e-3) == (5, 2)
 
 
 def test_torch_is_left_as_it_was():

@@ -30,6 +30,8 @@ from pellucid.training_config import TrainingConfig
 
 PLAIN = "plain torch.nn loop"
 SWITCHED = "the same, bfloat16, compiled"
+TURN_SECONDS = 0.5  # the first step of a turn finds the caches full of the others' data
+FEWEST_ROUNDS = 5
 WARM_UP = 2  # steps before the rounds: the first makes the optimizer's state
 
 Say = Callable[[str], None]
@@ -40,8 +42,7 @@ def bench_train(
     load: TrainingLoad,
     *,
     variants: Iterable[Variant],
-    rounds: int,
-    steps_per_round: int,
+    steps: int,
     peers: bool = False,
     say: Say = lambda text: None,
 ) -> SpeedReport:
@@ -50,8 +51,7 @@ def bench_train(
     Args:
         load: Sizes, first weights, tokens, optimizer.
         variants: Of our step; the one that the planner chooses is measured too if it is not among them.
-        rounds: How often everyone takes a turn.
-        steps_per_round: How many steps a turn has.
+        steps: How many of each are timed; rounded so that all rounds are alike.
         peers: Measure the plain loop with torch's own switches for speed, too.
         say: Hears what is being done.
     """
@@ -64,6 +64,7 @@ def bench_train(
         if all(entry.name != planned for entry in entries):
             entries += _enter_own(load, [Variant.parse(planned)], say)
         entered = [entry for entry in entries if isinstance(entry, _Entered)]
+        rounds, steps_per_round = cut_into_rounds(steps, entered[0].warm_seconds)
         ceilings = _measure(entered, rounds, steps_per_round, say)
     flop = flop_per_step(load)
     return SpeedReport(
@@ -79,6 +80,17 @@ def bench_train(
             for entry in entries
         ],
     )
+
+
+def cut_into_rounds(steps: int, step_seconds: float) -> tuple[int, int]:
+    """(rounds, steps of a turn): a turn lasts long enough to get going, and there are rounds enough for a median.
+
+    Example:
+        >>> cut_into_rounds(60, step_seconds=0.04), cut_into_rounds(60, step_seconds=2.0)
+        ((5, 12), (60, 1))
+    """
+    steps_per_round = max(1, min(round(TURN_SECONDS / step_seconds), steps // FEWEST_ROUNDS))
+    return max(1, round(steps / steps_per_round)), steps_per_round
 
 
 def plan(load: TrainingLoad, say: Say = lambda text: None) -> Variant:
@@ -109,9 +121,10 @@ class _Entered(Measured):
     """A contender, warmed up."""
 
     contender: Contender
+    warm_seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        self.contender.take(WARM_UP)
+        self.warm_seconds = self.contender.take(WARM_UP).seconds[-1]
         self.peak_bytes = self.contender.peak_bytes()
 
     def turn(self, steps: int) -> float:

@@ -22,7 +22,6 @@ SIZES = {  # what `train` makes of 1 MB of text; and the GPT-2 that people train
     "gpt2": {"num_layers": 4, "d_model": 128, "num_heads": 4, "context_length": 64, "vocab_size": 65},
 }
 BATCH_SIZES = {"default": 16, "gpt2": 12}
-STEPS_PER_ROUND = 3
 
 
 @dataclass(kw_only=True)
@@ -42,7 +41,7 @@ class BenchTrainFlags:
     """Rows of a step."""
     vocab: int | None = None
     """Token ids."""
-    steps: int = 30
+    steps: int = 60
     """Timed steps of each contender."""
     peers: bool = False
     """Measure more contenders: both attention paths, and the plain loop with every switch of torch's on."""
@@ -68,8 +67,7 @@ def main(words: Sequence[str]) -> int:
     report = bench_train(
         training_load(flags),
         variants=variants(flags),
-        rounds=max(1, round(flags.steps / STEPS_PER_ROUND)),
-        steps_per_round=min(STEPS_PER_ROUND, flags.steps),
+        steps=flags.steps,
         peers=flags.peers,
         say=say,
     )

@@ -10,6 +10,8 @@
 In: vectors.  Out: vectors.  Used by: block.  Read next: block.py.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -57,7 +59,7 @@ class CausalMultiHeadAttention(nn.Module):
         self.scale, self.dropout = config.attention_scale, config.dropout
         self.window = config.window if config.layer_is_local(layer) else None
         self.fused = True
-        self.written_out = scaled_dot_product_attention  # training may set another way to compute the same
+        self.written_out: Callable[..., Tensor] = scaled_dot_product_attention  # training may set another way
         self.rotary = rotary or make_rotary(config, layer)
 
         d_query, d_key = config.num_heads * config.d_head, config.num_kv_heads * config.d_head

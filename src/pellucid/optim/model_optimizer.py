@@ -83,10 +83,10 @@ class ModelOptimizer:
         for part in self.parts:
             part.step()
 
-    def zero_grad(self, set_to_none: bool = True) -> None:
+    def zero_grad(self) -> None:
         """Forget the gradients."""
-        for part in self.parts:
-            part.zero_grad(set_to_none=set_to_none)
+        for parameter in self.names:
+            parameter.grad = None
 
     def state_dict(self) -> dict[str, Tensor]:
         """Everything that `step` remembers, as tensors named `parameter/quantity`. Not copied.

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+INDUCTOR: dict[str, Any] = {"size_asserts": False}  # checks after each kernel: 3 % of a small step
 Program = Callable[[dict[str, Tensor], Tensor, Tensor], tuple[dict[str, Tensor], tuple[Tensor, Tensor]]]
 
 
@@ -47,7 +48,8 @@ class OneProgram:
             return torch.func.functional_call(module, parameters, (inputs, targets))
 
         both = torch.func.grad_and_value(total_and_count, has_aux=True)
-        self.program: Program = torch.compile(both, dynamic=False, backend=backend)
+        options = INDUCTOR if backend == "inductor" else None
+        self.program: Program = torch.compile(both, dynamic=False, backend=backend, options=options)
 
     def __call__(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """The total, from which `backward` reaches the parameters, and the count."""

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 
 from pellucid.loss import summed_cross_entropy
-from pellucid.nn import TransformerLM, scaled_dot_product_attention
+from pellucid.nn import CausalMultiHeadAttention, TransformerLM, scaled_dot_product_attention
 from pellucid.train.one_program import OneProgram
 from pellucid.train.tiles import tiled_attention
 
@@ -80,8 +80,9 @@ def autocast(precision: str, device: torch.device) -> contextlib.AbstractContext
 def use_attention(model: TransformerLM, variant: Variant) -> None:
     """Have the model compute its attention the way `variant` says."""
     model.use_fused_attention(variant.attention == "fused")
-    for block in model.blocks:
-        block.attention.written_out = tiled_attention if variant.attention == "tiled" else scaled_dot_product_attention
+    for module in model.modules():
+        if isinstance(module, CausalMultiHeadAttention):
+            module.written_out = tiled_attention if variant.attention == "tiled" else scaled_dot_product_attention
 
 
 def loss_function(model: TransformerLM, variant: Variant) -> LossFunction:
