@@ -146,6 +146,7 @@ def test_what_a_step_says_is_all_there_is_to_say(make_loop, clock):
         step=2,
         steps=10,
         bits_per_character=1.0,
+        train=1.0,
         gradient_norm=2.0,
         learning_rates=loop.train_step.optimizer.learning_rates(),
         epoch=0.2,

@@ -5,7 +5,6 @@ import pytest
 from pellucid.data import Document, sources_of_texts, training_texts
 from pellucid.errors import DataError, TokenizerError
 from pellucid.text import character_tokenizer
-from pellucid.train import material as material_module
 from pellucid.train.events import TextTokenized, YardsticksMeasured
 from pellucid.train.material import make_material, make_tokenizer, measure, reopen_material
 from pellucid.train.recipe import Recipe
@@ -38,14 +37,6 @@ def test_a_tokenizer_that_cannot_write_the_text_is_refused_naming_what(tmp_path)
     recipe = Recipe(tokenizer=str(tmp_path / "tokenizer.json"))
     with pytest.raises(TokenizerError, match="'d'"):
         make_material(small_sources(), recipe, tmp_path / "tokens", Heard())
-
-
-def test_of_a_long_text_byte_pairs_are_learned_from_every_kth_piece(monkeypatch):
-    monkeypatch.setattr(material_module, "LEARNED_FROM", 100_000)
-    sources = sources_of(small_text(400_000))
-    pieces = list(training_texts(sources))
-    learned_from = list(material_module._spread(training_texts(sources), sources.characters))
-    assert learned_from == pieces[::4]
 
 
 def test_what_comes_of_a_text_is_told(tmp_path):

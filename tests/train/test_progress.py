@@ -18,16 +18,23 @@ def progress():
     return Progress(steps=10, planned_steps=10, decay_begins=6)
 
 
-def test_the_train_loss_is_a_running_mean_that_begins_with_the_first(progress):
-    progress.count(result(), 4.0)
-    assert progress.train == 4.0
-    progress.count(result(), 2.0)
+def count(progress, *bits, skipped=False):
+    for one in bits:
+        progress.step += 1
+        progress.count(result(skipped), one)
+
+
+def test_the_train_loss_is_a_plain_mean_at_first_and_then_one_of_about_twenty(progress):
+    count(progress, 4.0, 2.0, 3.0, 7.0)
+    assert progress.train == pytest.approx(4.0)
+    progress.step = 400
+    count(progress, 2.0)
     assert progress.train == pytest.approx(SMOOTHED * 4.0 + (1 - SMOOTHED) * 2.0)
 
 
 def test_skipped_steps_are_counted_in_all_and_in_a_row_and_leave_the_mean_alone(progress):
     for skipped in (True, True, False, True):
-        progress.count(result(skipped), math.nan if skipped else 3.0)
+        count(progress, math.nan if skipped else 3.0, skipped=skipped)
     assert (progress.skipped, progress.skipped_in_a_row, progress.train) == (3, 1, 3.0)
 
 

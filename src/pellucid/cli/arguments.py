@@ -2,7 +2,7 @@
 
 The docstring under each field is its help. Names and types are the dataclass's; nothing is said twice.
 
-In: a dataclass and words.  Out: an instance of it.  Used by: every verb.  Read next: generate.py.
+In: a dataclass and words.  Out: an instance of it.  Used by: every verb.  Read next: values.py.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import tyro
 
+from pellucid.cli.values import VALUES
 from pellucid.errors import UserError
 
 Arguments = TypeVar("Arguments")
@@ -42,6 +43,7 @@ def parse(kind: type[Arguments], words: Sequence[str], verb: str) -> Arguments:
                 kind,
                 prog=f"pellucid {verb}",
                 args=words,
+                registry=VALUES,
                 config=(
                     tyro.conf.FlagCreatePairsOff,
                     tyro.conf.PositionalMetavarFromFieldName,
@@ -91,8 +93,17 @@ def _in_words(box: str, verb: str) -> tuple[str, str, str]:
     said = " ".join(itertools.takewhile(lambda line: not line.startswith(ENDS), lines))
     if ours := re.search(r"Expected (.+?), but got (.+): (.+?)\.", said):  # a config refused a value in a sentence
         return ours[1], ours[2], ours[3]
+    remedy = f"see pellucid {verb} --help"
+    if ours := re.search(r"parsing (\S+): expected (.+), but got (.+)", said):  # values.py refused a word
+        return f"{ours[1]} to be {ours[2]}", ours[3], remedy
+    if missing := re.search(r"Missing value for argument '(.+?)'", said):
+        return f"a value after {missing[1].split('/')[0]}", "none", remedy
     suggests = any(line.startswith(ENDS[:2]) for line in lines)
     names = [name[0] for line in lines if suggests and (name := re.match(r"--[\w.-]+", line))]
-    remedy = f"perhaps you meant {' or '.join(names[:3])}" if names else f"see pellucid {verb} --help"
+    if names:
+        remedy = f"perhaps you meant {' or '.join(names[:3])}"
     said = said.rstrip(".:")
-    return f"flags that pellucid {verb} knows", said[:1].lower() + said[1:], remedy
+    if missing := re.match(r"Missing from .+?: (\w+)", said):
+        return f"{missing[1]} after pellucid {verb}", "nothing", remedy
+    unknown = re.sub(r"^Unrecognized options: ", "", said)
+    return f"what pellucid {verb} knows", unknown[:1].lower() + unknown[1:], remedy

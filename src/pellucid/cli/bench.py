@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pellucid.cli.arguments import parse
 from pellucid.cli.train_flags import ModelFlags, given
+from pellucid.cli.values import WholeNumber
 from pellucid.errors import UserError
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class BenchTrainFlags:
     """gpt2: compared with a plain loop over torch.nn's layers; default: with its own eager float32 step."""
     model: ModelFlags = field(default_factory=ModelFlags)
     """Fields of the model; what is not given is small."""
-    context: int | None = None
+    context: WholeNumber = None
     """Tokens of a row; short for --model.context-length."""
-    batch: int | None = None
+    batch: WholeNumber = None
     """Rows of a step."""
-    vocab: int | None = None
+    vocab: WholeNumber = None
     """Token ids."""
     steps: int = 60
     """Timed steps of each contender."""

@@ -95,7 +95,8 @@ def originality(event: Finished) -> str:
     if length >= RECITED:
         return f"Copied? In part: {length:,} of {whole} stand in the text word for word, “{passage}”."
     if length:
-        return f"Copied? No: of {whole}, no more than {length} in a row stand in the text (“{passage}”)."
+        quoted = f" (“{passage}”)" if passage else ", all of them blank"
+        return f"Copied? No: of {whole}, no more than {length} in a row stand in the text{quoted}."
     return f"Copied? No: of {whole}, not one stands in the text."
 
 
@@ -103,6 +104,16 @@ def one_line(text: str, characters: int) -> str:
     """A text with its white space made into single spaces, cut to so many characters."""
     text = " ".join(text.split())
     return text if len(text) <= characters else f"{text[:characters]} …"
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "layer"), counted(1200, "step")
+        ('1 layer', '1,200 steps')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def duration(seconds: float) -> str:

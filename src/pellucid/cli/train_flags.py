@@ -12,12 +12,12 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import tyro
 
 from pellucid.cli.arguments import parse
+from pellucid.cli.values import Text, WholeNumber, unset
 from pellucid.model_config import ModelConfig
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
@@ -30,7 +30,7 @@ def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defau
         [
             (
                 one.name,
-                _flag(hints[one.name], helps[one.name], one.default if tell_defaults else None),
+                unset(hints[one.name], helps[one.name], one.default if tell_defaults else None),
                 field(default=() if get_origin(hints[one.name]) is tuple else None),
             )
             for one in dataclasses.fields(config)
@@ -38,22 +38,6 @@ def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defau
         ],
         kw_only=True,
     )
-
-
-def _flag(hint: Any, help_text: str = "", default: Any = None) -> Any:
-    """A field that need not be given, with a help that speaks of what can be, not of None."""
-    told = "" if default in (None, "") else f"(default: {default})"
-    told_how = tyro.conf.arg(help=help_text or None, metavar=_metavar(hint), help_behavior_hint=told)
-    return Annotated[hint if get_origin(hint) is tuple else hint | None, told_how]
-
-
-def _metavar(hint: Any) -> str:
-    kinds = [kind for kind in get_args(hint) or (hint,) if kind not in (NoneType, Ellipsis)]
-    if all(isinstance(kind, str) for kind in kinds):
-        return "|".join(kinds)
-    if get_origin(hint) is tuple:
-        return _metavar(kinds[0])
-    return {int: "N", float: "X", bool: "True|False"}.get(kinds[0], "TEXT")
 
 
 def field_help(config: type) -> dict[str, str]:
@@ -77,13 +61,11 @@ PresetName = Literal["default", "gpt2", "char-gpt"]
 
 if TYPE_CHECKING:
     TrainingFlags = ModelFlags = OptimizerFlags = ScheduleFlags = Any
-    Text, WholeNumber = str | None, int | None
 else:
     TrainingFlags = _partial(TrainingConfig, tell_defaults=True)
     ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
     OptimizerFlags = _partial(OptimizerConfig)
     ScheduleFlags = _partial(ScheduleConfig)
-    Text, WholeNumber = _flag(str), _flag(int)
 
 
 @dataclass(kw_only=True)

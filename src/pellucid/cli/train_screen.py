@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from pellucid.cli.printable import printable
-from pellucid.cli.train_closing import closing_lines, duration, one_line
+from pellucid.cli.train_closing import closing_lines, counted, duration, one_line
 from pellucid.train import (
     CompileBegun,
     Evaluated,
@@ -124,9 +124,10 @@ class TrainScreen:
                     self.say(line)
 
     def _text_read(self, event: TextRead) -> None:
-        documents = f", {event.documents:,} documents" if event.documents > 1 else ""
+        documents = f", {counted(event.documents, 'document')}" if event.documents > 1 else ""
         self.say(
-            f"Text: {event.name}{documents}, {event.characters:,} characters, {event.distinct_characters:,} different."
+            f"Text: {event.name}{documents}, {counted(event.characters, 'character')},"
+            f" {event.distinct_characters:,} different."
         )
         for note in event.notes:
             self.say(note)
@@ -144,11 +145,12 @@ class TrainScreen:
         if event.micro_batch_size < event.batch_size:
             rows += f" rows ({event.micro_batch_size} at once)"
         seconds = f", about {duration(event.steps * event.step_seconds)}"
+        layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(
-            f"Plan: {event.parameters:,} weights ({model['num_layers']} layers, {model['d_model']} wide, context"
-            f" {model['context_length']}); {event.steps:,} steps of {rows} x {model['context_length']} ="
+            f"Plan: {event.parameters:,} weights ({layers}, {model['d_model']} wide, context"
+            f" {model['context_length']}); {steps} of {rows} x {model['context_length']} ="
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text{seconds}; {event.variant},"
-            f" {event.threads} thread{'s' * (event.threads > 1)} on the {event.device.upper()}."
+            f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
 
     def _resumed(self, event: Resumed) -> None:
@@ -168,9 +170,8 @@ class TrainScreen:
             self.say(self._progress(event))
 
     def _progress(self, event: StepDone) -> str:
-        line = (
-            f"Step {event.step:,}/{event.steps:,}, epoch {event.epoch:.1f}: train {event.bits_per_character:.2f} bits"
-        )
+        train = "no loss yet" if event.train is None else f"train {event.train:.2f} bits"
+        line = f"Step {event.step:,}/{event.steps:,}, epoch {event.epoch:.1f}: {train}"
         if self.evaluated is not None:
             line += f", held out {self.evaluated.held_out:.3f} at step {self.evaluated.step:,}"
         line += f"; {event.tokens_per_second:,.0f} tokens/s, {duration(event.seconds_left)} left."

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import index
 from pathlib import Path
-from typing import Protocol, SupportsIndex
+from typing import Protocol, SupportsIndex, runtime_checkable
 
 import numpy as np
 import tokenizers as library
@@ -51,6 +51,7 @@ _NAMED_UNKNOWNS = 40
 _CONTROLS = {"\n": "line end", "\t": "tab", "\r": "carriage return"}  # Unicode gives controls no names
 
 
+@runtime_checkable
 class Tokenizer(Protocol):
     """What the other rooms ask of a tokenizer."""
 

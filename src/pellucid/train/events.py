@@ -126,11 +126,15 @@ class Resumed(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class StepDone(Event):
-    """An optimizer step. Rates are what this step used; bits per character are of its own batch, before the update."""
+    """An optimizer step. Rates are what this step used; bits per character are of its own batch, before the update.
+
+    `train` is their running mean, which is also the train loss of `Evaluated`.
+    """
 
     step: int
     steps: int
     bits_per_character: float
+    train: float | None
     gradient_norm: float
     learning_rates: dict[str, float]
     epoch: float

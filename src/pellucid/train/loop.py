@@ -119,6 +119,7 @@ class Loop:
                 step=state.step,
                 steps=state.steps,
                 bits_per_character=bits,
+                train=state.train,
                 gradient_norm=result.gradient_norm,
                 learning_rates=self.train_step.optimizer.learning_rates(),
                 epoch=batches.epochs_after(state.step),

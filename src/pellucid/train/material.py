@@ -3,7 +3,7 @@
 In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: progress.py.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +12,6 @@ from pellucid.text import TextTokenizer, character_tokenizer, load_tokenizer, tr
 from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
 from pellucid.yardsticks import measure_yardsticks
-
-LEARNED_FROM = 20_000_000  # characters: a vocabulary of thousands does not change with more, and memory stays small
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def make_tokenizer(sources: Sources, recipe: Recipe) -> TextTokenizer:
         case "characters":
             return character_tokenizer(training_texts(sources))
         case "bpe":
-            return train_byte_pairs(_spread(training_texts(sources), sources.characters), recipe.vocab_size)
+            return train_byte_pairs(training_texts(sources), recipe.vocab_size)
         case path:
             return load_tokenizer(path)
 
@@ -72,9 +70,3 @@ def measure(sources: Sources, observe: Observer) -> YardsticksMeasured:
     measured = YardsticksMeasured.of(measure_yardsticks(sample_split(sources)))
     observe(measured)
     return measured
-
-
-def _spread(texts: Iterable[str], characters: int) -> Iterator[str]:
-    """All of a text, or every k-th piece of a long one."""
-    every = -(-characters // LEARNED_FROM)
-    return (text for number, text in enumerate(texts) if number % every == 0)

@@ -45,8 +45,10 @@ class Progress:
         self.skipped += result.skipped
         self.skipped_in_a_row = self.skipped_in_a_row + 1 if result.skipped else 0
         if not result.skipped:
-            before = bits_per_character if self.train is None else self.train
-            self.train = SMOOTHED * before + (1 - SMOOTHED) * bits_per_character
+            share = max(1 - SMOOTHED, 1 / (self.step - self.skipped))  # at first a plain mean of what there is
+            self.train = (
+                bits_per_character if self.train is None else self.train + share * (bits_per_character - self.train)
+            )
 
     def judge(self, score: Score) -> bool:
         """Take note of a held-out score; says whether it is the best, which the even passages decide."""

@@ -29,8 +29,8 @@ class Sampler:
     seed: int
 
     def __call__(self, model: TransformerLM, max_tokens: int = SAMPLE_TOKENS) -> str:
-        """What follows the prompt, from the start of a document; the model is left as it was."""
-        ids = [self.tokenizer.end_of_text_id, *self.tokenizer.encode(self.prompt).tolist()]
+        """What follows the prompt, or the start of a document if there is none; the model is left as it was."""
+        ids = self.tokenizer.encode(self.prompt).tolist() or [self.tokenizer.end_of_text_id]
         ids, _ = fit_prompt(ids, model.config.context_length, truncate=True)
         config, stream = GenerationConfig(temperature=TEMPERATURE), torch.Generator().manual_seed(self.seed)
         with reading(model):

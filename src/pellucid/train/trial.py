@@ -1,6 +1,6 @@
 """Choose the fastest way to compute the step that is right and that pays back within the run.
 
-    eager float32 ──reference──▶ [eager bfloat16] ──▶ [compiled, best number type first] ──▶ fastest admitted one
+    eager float32 ──reference──▶ [compiled, best number type first] ──▶ [eager bfloat16] ──▶ fastest admitted one
 
 Compiling costs seconds before it saves any, so it is tried only where the run is long enough, and the line that says
 so comes before it begins. Nothing else runs while a variant is timed.
@@ -38,7 +38,7 @@ COMPILE_GAIN = 1.4  # what compiling has brought at least, of the eager step's t
 WORTHWHILE_PRODUCTS = 1.3  # bfloat16 products must be this much faster, or conversions eat the gain
 FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2 / 2, costs more than it saves
 NO_COMPILER = "this machine has no C++ compiler, such as g++"
-TIMED_STEPS, TIMED_SECONDS = 3, 1.0
+TIMED_STEPS, TIMED_SECONDS = 2, 0.7
 NEAR = 1.25  # times the fastest: on a shared machine less may be chance
 TRIAL_RATE = 0.01  # of the peak: a trial has no warm-up, and shall move the weights, not throw them
 
@@ -87,8 +87,7 @@ def choose_variant(
         return spent
 
     precisions = _precisions(config.precision, batch[0].device.type, model.config.d_model, batch[0].numel())
-    for precision in reversed(precisions):
-        attempt(precision, False)
+    attempt(precisions[-1], False)
     if not tried and "float32" not in precisions:
         attempt("float32", False)  # what was asked for is not right here, and has been told
     if not tried:
@@ -99,13 +98,17 @@ def choose_variant(
         )
     left = seconds_left - (time.monotonic() - begun)
     if config.steps is not None:
-        left = config.steps * min(one.step_seconds for one in tried)
+        left = config.steps * tried[0].step_seconds
     if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
         for precision in _to_compile(precisions, attention, batch[0].device.type, observe):
             spent = attempt(precision, True)
             worked = any(one.variant.compiled for one in tried)
             if worked and (spent is None or spent > COMPILE_SECONDS / 3):  # a cold compiler: one program is enough
                 break
+    compiled = {one.variant.precision for one in tried if one.variant.compiled}
+    for precision in precisions[:-1]:
+        if precision not in compiled:  # eager, the same is slower
+            attempt(precision, False)
     if config.compile == "on":
         tried = [one for one in tried if one.variant.compiled] or tried
     chosen = _fastest(tried, time_step)
