@@ -46,6 +46,9 @@ class GenerationConfig:
     truncate_prompt: bool = False
     """Drop the beginning of a prompt that is longer than the model's context, instead of refusing it."""
 
+    raw: bool = False
+    """Let tokens that are parts of characters come in any order, broken characters and all."""
+
     def __post_init__(self) -> None:
         if isinstance(self.stop, str):
             object.__setattr__(self, "stop", (self.stop,))

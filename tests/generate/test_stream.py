@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from pellucid import presets
 from pellucid.errors import GenerationError, TokenizerError
-from pellucid.generate import StopFinder, TextStream, Writing, complete
+from pellucid.generate import StopFinder, TextStream, Writing, complete, whole_text
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer, character_tokenizer, train_byte_pairs
@@ -193,7 +194,7 @@ def test_streamed_and_given_at_once_are_the_same(request, kind):
         streamed[number] += chunk
     assert streamed == [completion.text for completion in complete(model, tokenizer, ["to be", ""], config)]
     for completion in writing.completions:
-        assert completion.text == tokenizer.decode(completion.token_ids)
+        assert completion.text == whole_text(tokenizer, completion.token_ids)
         assert len(completion.token_ids) <= 40
 
 
@@ -261,7 +262,7 @@ def test_what_was_held_back_is_given_when_the_model_ends_the_text(bytes_only):
     for written, stop, text in ((b"a\xf0\x9f", (), "a\ufffd"), (b"or no", ("not",), "or no")):
         ids = {bytes_only.token_bytes(token_id): token_id for token_id in range(257)}
         script = [*(ids[bytes([byte])] for byte in written), bytes_only.end_of_text_id]
-        made = text_of(forced(model_for(bytes_only), script), bytes_only, temperature=0.0, stop=stop)
+        made = text_of(forced(model_for(bytes_only), script), bytes_only, temperature=0.0, stop=stop, raw=True)
         assert (made.text, made.finish_reason) == (text, "stop")
 
 
@@ -282,14 +283,65 @@ def test_a_stop_text_holds_no_chunk_of_it(model, characters):
     assert chunks == ["o", "r", " "]
 
 
-def test_an_end_inside_a_character_is_one_replacement_streamed_or_not(bytes_only):
+@pytest.mark.parametrize(("raw", "end"), [(False, ""), (True, "\ufffd")])
+def test_of_an_end_inside_a_character_the_ids_are_told_and_the_text_is_whole_unless_raw(bytes_only, raw, end):
     script = bytes_only.encode("a😀").tolist()
-    for max_tokens, text in ((2, "a\ufffd"), (4, "a\ufffd"), (5, "a😀")):
+    for max_tokens, text in ((2, f"a{end}"), (4, f"a{end}"), (5, "a😀")):
         model = forced(model_for(bytes_only), script)
-        config = GenerationConfig(max_tokens=max_tokens, temperature=0.0)
-        writing = Writing(model, bytes_only, ["x"], config)
+        writing = Writing(model, bytes_only, ["x"], GenerationConfig(max_tokens=max_tokens, temperature=0.0, raw=raw))
         assert "".join(chunk for _, chunk in writing) == writing.completions[0].text == text
         assert json.loads(json.dumps(writing.completions[0].text)) == text
+        assert writing.completions[0].token_ids == script[:max_tokens]
+        assert writing.completions[0].finish_reason == "length"
+
+
+def test_a_longer_text_of_the_same_seed_begins_with_the_shorter(bytes_only):
+    model = model_for(bytes_only)
+    texts = [text_of(model, bytes_only, max_tokens=length, seed=4, temperature=1.0).text for length in range(1, 30)]
+    assert all(longer.startswith(shorter) for shorter, longer in itertools.pairwise(texts))
+
+
+@pytest.mark.parametrize("kind", ["bytes_only", "byte_pairs", "metaspace"])
+@pytest.mark.parametrize("choice", [{"temperature": 3.0}, {"temperature": 0.0}, {"temperature": 1.0, "top_k": 3}])
+@pytest.mark.usefixtures("no_shape_checks")
+def test_what_is_written_is_always_text_and_with_raw_it_is_not(request, kind, choice):
+    tokenizer = request.getfixturevalue(kind)
+    model = model_for(tokenizer)
+
+    def broken(raw):
+        config = GenerationConfig(max_tokens=100, num_samples=8, seed=1, raw=raw, **choice)
+        return sum(made.text.count("\ufffd") for made in complete(model, tokenizer, ["ab", "a"], config))
+
+    assert broken(raw=False) == 0
+    assert broken(raw=True) > 0 or choice["temperature"] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["bytes_only", "byte_pairs"])
+@pytest.mark.usefixtures("no_shape_checks")
+def test_every_sequence_of_a_ragged_batch_walks_through_its_own_characters(request, kind):
+    tokenizer = request.getfixturevalue(kind)
+    model, config = model_for(tokenizer), GenerationConfig(max_tokens=40, temperature=2.0, seed=5, num_samples=3)
+    together = complete(model, tokenizer, ["to", "or not to be", ""], config)
+    for made in together:
+        assert made.text == text_of(model, tokenizer, made.prompt, max_tokens=40, temperature=2.0, seed=made.seed).text
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("kind", ["bytes_only", "metaspace"])
+@pytest.mark.usefixtures("no_shape_checks")
+def test_a_stream_that_is_cut_anywhere_ends_with_its_last_whole_character(request, kind, data):
+    tokenizer = request.getfixturevalue(kind)
+    text = data.draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
+    if kind == "metaspace":
+        ids = {tokenizer.token_bytes(i): i for i in range(tokenizer.vocab_size - 7)}
+        token_ids = [ids[bytes([byte])] for byte in text.encode()]
+    else:
+        token_ids = tokenizer.encode(text).tolist()
+    cut = data.draw(st.integers(0, len(token_ids)))
+    stream = TextStream(tokenizer)
+    given = "".join([*map(stream.push, token_ids[:cut]), stream.finish(broken=False)])
+    whole = text.encode()[:cut].decode("utf-8", "ignore")
+    assert given == (whole.removeprefix(" ") if kind == "metaspace" else whole)
 
 
 @pytest.mark.parametrize("max_tokens", [0, 1, 12, 40])

@@ -1,6 +1,6 @@
 """A model at work: from a prompt to what comes next.
 
-Read the files in this order: sampling, decode, naive, stream. Only stream knows text; the others know ids.
+Read the files in this order: sampling, decode, naive, whole_characters, stream. The last two know text; the others ids.
 
 In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the command line.  Read next: sampling.py.
 """
@@ -9,6 +9,7 @@ from pellucid.generate.decode import decode, decode_one, fit_prompt, prefill, vi
 from pellucid.generate.naive import generate_naively
 from pellucid.generate.sampling import draw, keep_min_p, keep_top_k, keep_top_p, likeliest, sample, with_temperature
 from pellucid.generate.stream import Completion, StopFinder, TextStream, Writing, complete
+from pellucid.generate.whole_characters import WholeCharacters, whole_characters, whole_text
 from pellucid.generation_config import GenerationConfig
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "GenerationConfig",
     "StopFinder",
     "TextStream",
+    "WholeCharacters",
     "Writing",
     "complete",
     "decode",
@@ -30,5 +32,7 @@ __all__ = [
     "prefill",
     "sample",
     "visible_from",
+    "whole_characters",
+    "whole_text",
     "with_temperature",
 ]

@@ -1,6 +1,6 @@
 """The naive generator: the whole of it in ten lines, with no cache. The fast one is tested to write the same.
 
-In: a model, a prompt as ids.  Out: ids.  Used by: readers, and the tests of decode.  Read next: stream.py.
+In: a model, a prompt as ids.  Out: ids.  Used by: readers, and the tests of decode.  Read next: whole_characters.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ def generate_naively(
     Args:
         model: The model.
         prompt: Ids; from 1 to context_length.
-        choose: From logits (vocab) to an id; `likeliest`, say.
+        choose: From logits (vocab) to an id; `likeliest`, say. `whole_characters` makes one that breaks no character.
         max_tokens: How many ids to write.
 
     Example:

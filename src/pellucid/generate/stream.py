@@ -3,7 +3,8 @@
     prompts ─encode─▶ ids ─decode─▶ one id at a time ─TextStream─▶ whole characters ─StopFinder─▶ chunks
 
 Chunks joined are the text: what is streamed and what is given at once is the same, because it is made the same way.
-A text that ends inside a character (max_tokens came first) ends with U+FFFD, as decoding all ids at once says.
+Ids are chosen so that they are text (whole_characters.py). Where max_tokens falls inside a character, its ids are told
+and its bytes left out. With `raw` any id may come, and bytes that are no character are U+FFFD, wherever they stand.
 
 In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  Used by: load, train, the command line.
 Read next: ../loading.py.
@@ -15,15 +16,14 @@ from functools import lru_cache
 from typing import Literal
 
 import torch
+from torch import Tensor
 
 from pellucid.generate.decode import check_prompts, decode, fit_prompt
 from pellucid.generate.sampling import new_seed, sample
+from pellucid.generate.whole_characters import BROKEN, whole_characters, whole_text
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
-
-BROKEN = "\ufffd"
-"""What bytes decode to that are no character, or not yet."""
 
 WINDOW = 32
 """Ids that are decoded anew with each one that comes; more than any character or accent is cut into."""
@@ -79,9 +79,10 @@ class TextStream:
             self._forget()
         return chunk
 
-    def finish(self) -> str:
-        """What is left: characters that will never be whole, as U+FFFD."""
-        return self._tokenizer.decode(self._ids)[len(self._told) :]
+    def finish(self, *, broken: bool = True) -> str:
+        """What is left: characters that will never be whole, as U+FFFD, or without one that the end only begins."""
+        text = self._tokenizer.decode(self._ids) if broken else whole_text(self._tokenizer, self._ids)
+        return text[len(self._told) :]
 
     def _forget(self) -> None:
         """Keep only the newest ids, if they read the same without those before."""
@@ -183,10 +184,14 @@ class Writing:
         streams = [torch.Generator().manual_seed(completion.seed) for completion in completions]
         texts = [TextStream(self.tokenizer) for _ in completions]
         finders = [StopFinder(config.stop) for _ in completions]
+
+        def choose(number: int, logits: Tensor) -> int:
+            return sample(logits, config, streams[number])
+
         steps = decode(
             self.model,
             [completion.prompt_ids for completion in completions],
-            lambda number, logits: sample(logits, config, streams[number]),
+            choose if config.raw else whole_characters(self.tokenizer, choose),
             max_tokens=config.max_tokens,
             has_stopped=lambda number: completions[number].finish_reason is not None,
         )
@@ -200,12 +205,12 @@ class Writing:
         """The characters that an id adds to a completion, and whether it ends there."""
         if token_id == self.tokenizer.end_of_text_id:
             completion.finish_reason = "stop"
-            return finder.push(text.finish()) + finder.finish()
+            return finder.push(text.finish(broken=self.config.raw)) + finder.finish()
         completion.token_ids.append(token_id)
         chunk = finder.push(text.push(token_id))
         if not finder.found and len(completion.token_ids) == self.config.max_tokens:
             completion.finish_reason = "length"
-            chunk += finder.push(text.finish()) + finder.finish()
+            chunk += finder.push(text.finish(broken=self.config.raw)) + finder.finish()
         if finder.found:
             completion.finish_reason = "stop"
         return chunk

@@ -1,7 +1,7 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-byte_pairs_by_hand · cutting.
+byte_pairs_by_hand · utf8_states · cutting.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -11,22 +11,26 @@ from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_
 from pellucid.text.characters import character_tokenizer
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
-from pellucid.text.splitting import GPT2_SPLIT
+from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
+from pellucid.text.utf8_states import bytes_begun, states_after_tokens
 
 __all__ = [
     "END_OF_TEXT",
     "GPT2_SPLIT",
+    "QWEN35_SPLIT",
     "BytePairProgress",
     "HandTokenizer",
     "TextTokenizer",
     "TokenSpan",
     "Tokenizer",
     "byte_pair_tokenizer",
+    "bytes_begun",
     "character_tokenizer",
     "load_tokenizer",
     "spans",
     "spans_of_ids",
+    "states_after_tokens",
     "train_byte_pairs",
     "train_byte_pairs_by_hand",
     "visible",

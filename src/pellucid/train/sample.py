@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from pellucid.generate import decode, fit_prompt, sample
+from pellucid.generate import decode, fit_prompt, sample, whole_characters, whole_text
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
@@ -34,5 +34,6 @@ class Sampler:
         ids, _ = fit_prompt(ids, model.config.context_length, truncate=True)
         config, stream = GenerationConfig(temperature=TEMPERATURE), torch.Generator().manual_seed(self.seed)
         with reading(model):
-            written = decode(model, [ids], lambda _, logits: sample(logits, config, stream), max_tokens=max_tokens)
-            return self.tokenizer.decode(token_id for _, token_id in written)
+            choose = whole_characters(self.tokenizer, lambda _, logits: sample(logits, config, stream))
+            written = [token_id for _, token_id in decode(model, [ids], choose, max_tokens=max_tokens)]
+        return whole_text(self.tokenizer, written)
