@@ -18,7 +18,7 @@ import torch
 
 from pellucid import presets
 from pellucid.generate import decode, sample, whole_characters
-from pellucid.generate.whole_characters import additions
+from pellucid.generate.stream import character_states
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import byte_pair_tokenizer, train_byte_pairs
@@ -63,7 +63,7 @@ def main():
     vocabulary |= {256 + i: f"{i:x}é中".encode()[:8] for i in range(50_000 - 257)}
     large = byte_pair_tokenizer({**vocabulary, 49_999: b"<|endoftext|>"}, [])
     begun = time.perf_counter()
-    additions(large)
+    character_states(large)
     print(f"tables for {large.vocab_size:,} tokens, once: {time.perf_counter() - begun:.3f} s")
 
 

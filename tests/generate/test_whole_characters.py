@@ -14,7 +14,8 @@ from pellucid.generate import (
     whole_characters,
     whole_text,
 )
-from pellucid.generate.whole_characters import additions, among
+from pellucid.generate.stream import character_states
+from pellucid.generate.whole_characters import among
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
@@ -31,7 +32,9 @@ def seen_after(tokenizer, text, logits=None):
     """The logits that are chosen from after some bytes."""
     seen = []
     script = [next(i for i in range(257) if tokenizer.token_bytes(i) == bytes([byte])) for byte in text]
-    choose = WholeCharacters(tokenizer, lambda _, logits: seen.append(logits) or (script or [0]).pop(0))
+    choose = WholeCharacters(
+        character_states(tokenizer), lambda _, logits: seen.append(logits) or (script or [0]).pop(0)
+    )
     for _ in range(len(text) + 1):
         choose(7, torch.zeros(257) if logits is None else logits)
     return seen[-1]
@@ -73,7 +76,9 @@ def test_if_nothing_that_may_come_has_a_chance_they_share_it(bytes_only):
 
 @pytest.mark.parametrize("logits", [[math.nan] * 257, [INF] * 257, [-INF] * 257, [0.0] * 256 + [math.nan]])
 def test_damaged_logits_are_still_a_sentence(bytes_only, logits):
-    choose = WholeCharacters(bytes_only, lambda _, left: sample(left, GenerationConfig(), torch.Generator()))
+    choose = WholeCharacters(
+        character_states(bytes_only), lambda _, left: sample(left, GenerationConfig(), torch.Generator())
+    )
     with pytest.raises(GenerationError, match="NaN or infinity"):
         choose(0, torch.tensor(logits))
 
@@ -81,7 +86,7 @@ def test_damaged_logits_are_still_a_sentence(bytes_only, logits):
 def test_each_sequence_has_a_state_of_its_own(bytes_only):
     first, second = bytes_only.encode("é").tolist()
     seen = {}
-    choose = WholeCharacters(bytes_only, lambda number, left: seen.update({number: left}) or first)
+    choose = WholeCharacters(character_states(bytes_only), lambda number, left: seen.update({number: left}) or first)
     choose(0, torch.zeros(257))
     choose(1, torch.zeros(257))
     assert seen[1][first] == 0
@@ -90,12 +95,12 @@ def test_each_sequence_has_a_state_of_its_own(bytes_only):
 
 
 def test_ids_past_the_tokenizers_end_are_not_chosen(bytes_only):
-    assert among(torch.full((300,), 9.0), additions(bytes_only)[0]).shape == (257,)
+    assert among(torch.full((300,), 9.0), character_states(bytes_only).additions[0]).shape == (257,)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
 def test_number_types_are_as_in_sampling(bytes_only, dtype):
-    left = among(torch.zeros(257, dtype=dtype), additions(bytes_only)[0])
+    left = among(torch.zeros(257, dtype=dtype), character_states(bytes_only).additions[0])
     assert left.dtype == (torch.float64 if dtype == torch.float64 else torch.float32)
 
 

@@ -122,14 +122,6 @@ def test_a_text_is_walked_token_by_token():
         assert run(states, tokenizer.encode(text)[:-1]) not in (BETWEEN, NOWHERE) or len(text) == 1
 
 
-def test_the_table_is_made_once_and_cannot_be_written():
-    tokenizer = train_byte_pairs(["a"], 257)
-    states = states_after_tokens(tokenizer)
-    assert states is states_after_tokens(tokenizer)
-    with pytest.raises(ValueError, match="read-only"):
-        states[0, 0] = 1
-
-
 def test_an_empty_vocabulary_is_an_empty_table():
     assert states_after([]).shape == (NUM_STATES, 0)
 

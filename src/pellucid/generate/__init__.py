@@ -1,6 +1,7 @@
 """A model at work: from a prompt to what comes next.
 
-Read the files in this order: sampling, decode, naive, whole_characters, stream. The last two know text; the others ids.
+Read the files in this order: sampling, decode, naive, whole_characters, stream. Only stream knows text; the others know
+ids.
 
 In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the command line.  Read next: sampling.py.
 """
@@ -8,11 +9,20 @@ In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the comm
 from pellucid.generate.decode import decode, decode_one, fit_prompt, prefill, visible_from
 from pellucid.generate.naive import generate_naively
 from pellucid.generate.sampling import draw, keep_min_p, keep_top_k, keep_top_p, likeliest, sample, with_temperature
-from pellucid.generate.stream import Completion, StopFinder, TextStream, Writing, complete
-from pellucid.generate.whole_characters import WholeCharacters, whole_characters, whole_text
+from pellucid.generate.stream import (
+    Completion,
+    StopFinder,
+    TextStream,
+    Writing,
+    complete,
+    whole_characters,
+    whole_text,
+)
+from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
 from pellucid.generation_config import GenerationConfig
 
 __all__ = [
+    "CharacterStates",
     "Completion",
     "GenerationConfig",
     "StopFinder",

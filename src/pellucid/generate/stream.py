@@ -4,7 +4,8 @@
 
 Chunks joined are the text: what is streamed and what is given at once is the same, because it is made the same way.
 Ids are chosen so that they are text (whole_characters.py). Where max_tokens falls inside a character, its ids are told
-and its bytes left out. With `raw` any id may come, and bytes that are no character are U+FFFD, wherever they stand.
+and its bytes left out, so that the same seed with more tokens writes the same and goes on from there. With `raw` any id
+may come, and bytes that are no character are U+FFFD, wherever they stand.
 
 In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  Used by: load, train, the command line.
 Read next: ../loading.py.
@@ -18,12 +19,18 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pellucid.generate.decode import check_prompts, decode, fit_prompt
+from pellucid.generate.decode import Choose, check_prompts, decode, fit_prompt
 from pellucid.generate.sampling import new_seed, sample
-from pellucid.generate.whole_characters import BROKEN, whole_characters, whole_text
+from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
-from pellucid.text import TextTokenizer
+from pellucid.text import TextTokenizer, bytes_begun, states_after_tokens
+
+BROKEN = "\ufffd"
+"""What bytes decode to that are no character, or not yet."""
+
+LONGEST_BEGUN = 3
+"""Bytes, and so ids, that a character can have begun with and still not be whole."""
 
 WINDOW = 32
 """Ids that are decoded anew with each one that comes; more than any character or accent is cut into."""
@@ -105,6 +112,46 @@ def revocable_ids(tokenizer: TextTokenizer) -> frozenset[int]:
     if misfit is None:
         return frozenset()
     return frozenset(token_id for token_id in single if tokenizer.decode([token_id, misfit]) == 2 * BROKEN)
+
+
+def whole_characters(tokenizer: TextTokenizer, choose: Choose) -> Choose:
+    """A way to choose for one call of `decode` that never breaks a character.
+
+    For tokens that cannot break one it is the same. `generate_naively` takes it as a function of the logits alone.
+
+    Args:
+        tokenizer: The model's.
+        choose: Chooses, seeing -inf for every id that must not come.
+
+    Example:
+        >>> from pellucid.text import character_tokenizer
+        >>> whole_characters(character_tokenizer(["中文"]), max) is max
+        True
+    """
+    states = character_states(tokenizer)
+    return WholeCharacters(states, choose) if states.are_needed else choose
+
+
+@lru_cache(maxsize=8)
+def character_states(tokenizer: TextTokenizer) -> CharacterStates:
+    """The states of UTF-8 over a tokenizer's tokens; the end of text comes only between characters."""
+    return CharacterStates(states_after_tokens(tokenizer))
+
+
+def whole_text(tokenizer: TextTokenizer, token_ids: Sequence[int]) -> str:
+    """The text of ids, without a character that the last of them only begin.
+
+    Example:
+        >>> from pellucid.text import train_byte_pairs
+        >>> tokenizer = train_byte_pairs(["a"], 257)
+        >>> whole_text(tokenizer, tokenizer.encode("ok😀")[:-1].tolist())
+        'ok'
+    """
+    begun = bytes_begun(b"".join(map(tokenizer.token_bytes, token_ids[-LONGEST_BEGUN:])))
+    if begun and tokenizer.kind == "other":  # there a run of single bytes is judged as a whole, so they go before
+        return tokenizer.decode(token_ids[: -len(begun)])
+    text = tokenizer.decode(token_ids)
+    return text.removesuffix(BROKEN) if begun else text
 
 
 class StopFinder:

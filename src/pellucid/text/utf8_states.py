@@ -5,12 +5,11 @@ halves of surrogate pairs and numbers past U+10FFFF are not UTF-8. So eight stat
 to three plain bytes missing, and after each of the four first bytes with a range of their own.
 
 In: a tokenizer, or the bytes of its tokens.  Out: for each state and token the state it leads to, or `NOWHERE`.
-Used by: generate/whole_characters.py.  Read next: cutting.py.
+Used by: generate/stream.py.  Read next: cutting.py.
 """
 
 import codecs
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from jaxtyping import UInt8
@@ -88,12 +87,9 @@ def states_after(tokens: Sequence[bytes]) -> UInt8[np.ndarray, "row vocab"]:
     return _without_dead_ends(states)
 
 
-@lru_cache(maxsize=8)
 def states_after_tokens(tokenizer: Tokenizer) -> UInt8[np.ndarray, "row vocab"]:
-    """The machine over a tokenizer's tokens, made once; a tenth of a second for 50,000 tokens."""
-    states = states_after([tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)])
-    states.flags.writeable = False
-    return states
+    """The machine over a tokenizer's tokens: a tenth of a second for 50,000 of them."""
+    return states_after([tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)])
 
 
 def bytes_begun(data: bytes) -> bytes:
