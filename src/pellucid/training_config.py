@@ -43,8 +43,9 @@ class OptimizerConfig:
     """muon: orthogonalised momentum for the matrices inside blocks; adamw: AdamW for everything."""
     matrix_learning_rate: float = 0.02
     """Peak learning rate of the matrices inside blocks (0.02 for muon; with adamw rather 0.003)."""
-    matrix_weight_decay: float = 0.0
-    """How much of a block's matrices is taken away per step, times the learning rate."""
+    matrix_weight_decay: float | None = None
+    """How much of a block's matrices is taken away per step, times the learning rate. Default: more, the more often
+    the text is read."""
     momentum: float = 0.95
     """muon: how much of the running mean of gradients is kept at each step."""
     update_scale: UpdateScale = "original"
@@ -63,8 +64,9 @@ class OptimizerConfig:
     """Peak learning rate of the language-model head, and of an embedding that is tied to it."""
     vector_learning_rate: float = 0.003
     """Peak learning rate of norm weights and of biases."""
-    embedding_weight_decay: float = 0.0
-    """Decay of embeddings and of the head, times their learning rate; norms and biases are never decayed."""
+    embedding_weight_decay: float | None = None
+    """Decay of embeddings and of the head, times their learning rate; norms and biases are never decayed. Default:
+    half of the matrices'."""
     beta1: float = 0.9
     """adamw: how much of the running mean of gradients is kept at each step."""
     beta2: float = 0.95
@@ -79,7 +81,9 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         rates = ("matrix_learning_rate", "embedding_learning_rate", "head_learning_rate", "vector_learning_rate")
         for name in (*rates, "matrix_weight_decay", "embedding_weight_decay", "max_gradient_norm"):
-            _require(0 <= getattr(self, name) < float("inf"), f"{name} to be 0 or more", getattr(self, name), name)
+            value = getattr(self, name)
+            undecided = value is None and name.endswith("_decay")
+            _require(undecided or 0 <= value < float("inf"), f"{name} to be 0 or more", value, name)
         for name in ("momentum", "beta1", "beta2"):
             _require(0 <= getattr(self, name) < 1, f"{name} from 0 up to, not including, 1", getattr(self, name), name)
         _require(self.adamw_epsilon > 0, "adamw_epsilon to be above 0", self.adamw_epsilon, "adamw_epsilon")

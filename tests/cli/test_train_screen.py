@@ -235,7 +235,15 @@ def test_a_skipped_step_is_told(capsys):
 def test_a_new_plan_is_told_with_its_reason(capsys):
     show([Replanned(step=300, old_steps=744, new_steps=600, step_seconds=0.45, planned_step_seconds=0.35)])
     assert capsys.readouterr().out == (
-        "Planned again: a step takes 0.450 s, not 0.350 s, so 600 steps instead of 744.\n"
+        "Planned again: 600 steps fit instead of 744; one takes 0.450 s (0.350 s were expected).\n"
+    )
+
+
+def test_a_text_that_is_used_up_is_told(capsys):
+    show([dataclasses.replace(PLANNED, used_up=True, epochs=31.7)])
+    assert capsys.readouterr().out.endswith(
+        "Your text is used up by then: read more than 32 times, it would be learned by heart. More text helps;"
+        " --steps overrides.\n"
     )
 
 
@@ -292,7 +300,7 @@ def test_about_a_dozen_lines_stay(on_terminal, clock):
     lines = on_terminal.screen()
     assert [line.split(" ")[0] for line in lines] == [
         *("Text:", "Tokens:", "To", "Not", "Plan:"),
-        *("On", "It", "Copied?", "Saved", "Next:"),
+        *("On", "In", "It", "Copied?", "Saved", "More", "Next:"),
     ]
 
 

@@ -1,4 +1,6 @@
+import math
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,15 +11,17 @@ from pellucid.train import assembly
 from pellucid.train.assembly import assemble, assemble_again
 from pellucid.train.events import Planned
 from pellucid.train.material import make_material
+from pellucid.train.recipe import with_decay
 from pellucid.train.sample import Sampler
+from pellucid.training_config import OptimizerConfig
 from tests.train.small_run import Heard, small_request, small_sources
 
 
 @pytest.fixture
 def put_together(tmp_path):
-    def make(**changes):
+    def make(most_readings=math.inf, **changes):
         request, heard = small_request(tmp_path / "run", **changes), Heard()
-        recipe = request.recipe()
+        recipe = replace(request.recipe(), most_readings=most_readings)
         folder = RunFolder.create(request.out, request.first_facts(recipe))
         material = make_material(request.sources, recipe, folder.tokens_path, Heard())
         material.tokenizer.save(folder.tokenizer_path)
@@ -91,6 +95,23 @@ def test_minutes_become_steps(put_together):
     (planned,) = heard.of(Planned)
     assert planned.steps * planned.step_seconds < 12
     assert planned.minutes == 0.2
+
+
+def test_a_text_is_not_read_more_often_than_it_is_worth_and_its_decay_follows(put_together):
+    loop, heard, *_ = put_together(most_readings=3.0, steps=None, minutes=30.0)
+    (planned,) = heard.of(Planned)
+    assert planned.used_up
+    assert 2.5 < planned.epochs <= 3.0
+    assert planned.steps <= loop.most_steps < planned.steps + 1
+    decay = with_decay(OptimizerConfig(), planned.epochs).matrix_weight_decay
+    assert planned.optimizer["matrix_weight_decay"] == decay > 0
+    assert loop.train_step.optimizer.param_groups[0]["weight_decay"] == decay
+
+
+def test_steps_that_were_asked_for_are_taken_however_often_that_reads_the_text(put_together):
+    _, heard, *_ = put_together(most_readings=0.1)
+    (planned,) = heard.of(Planned)
+    assert (planned.steps, planned.used_up) == (6, False)
 
 
 def test_a_run_is_put_together_again_as_it_was_left(put_together):

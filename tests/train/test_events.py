@@ -42,9 +42,18 @@ def test_the_shown_yardsticks_are_those_that_were_measured():
         chance=score("chance", 6.0),
         ngrams=(score("letters", 4.0), score("2-gram", 3.0), score("3-gram", 3.5)),
         xz=score("xz", 2.0, "a part"),
+        bytes_per_character=1.5,
     )
     assert YardsticksMeasured.of(measured) == YardsticksMeasured(
-        chance=6.0, letters=4.0, best_ngram=3.0, best_ngram_name="2-gram", xz=2.0, note="a part"
+        chance=6.0,
+        letters=4.0,
+        best_ngram=3.0,
+        best_ngram_name="2-gram",
+        xz=2.0,
+        note="a part",
+        best_ngram_bits=(3.0,),
+        held_out_characters=(1,),
+        bytes_per_character=1.5,
     )
 
 

@@ -210,6 +210,11 @@ def test_steps_are_counted_anew_once_before_the_decay(make_loop, clock, seconds,
     )
 
 
+def test_a_new_plan_reads_the_text_no_more_often_than_it_is_worth(make_loop, clock):
+    loop = replanning(make_loop, clock, seconds=0.5, deadline_in=100.0, most_steps=120.7)
+    assert loop().step == 120
+
+
 def test_after_a_new_plan_the_decay_still_ends_where_it_is_stated(make_loop, clock):
     loop = replanning(make_loop, clock, seconds=2.0, deadline_in=100.0)
     used = fractions(loop)

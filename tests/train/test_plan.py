@@ -13,9 +13,9 @@ def _it_is_1000_seconds(monkeypatch):
     monkeypatch.setattr(plan, "time", Clock)
 
 
-def planned(config, schedule=None, deadline=None, step_seconds=0.5, pause_seconds=2.0):
+def planned(config, schedule=None, deadline=None, **rest):
     schedule = schedule or ScheduleConfig(decay_fraction=0.6)
-    return plan_steps(config, schedule, deadline=deadline, step_seconds=step_seconds, pause_seconds=pause_seconds)
+    return plan_steps(config, schedule, deadline=deadline, **{"step_seconds": 0.5, "pause_seconds": 2.0, **rest})
 
 
 def test_time_runs_from_enter_and_leaves_room_for_the_last_evaluation_and_the_closing():
@@ -33,6 +33,13 @@ def test_steps_fill_the_time_that_evaluations_leave():
     progress = planned(TrainingConfig(minutes=5.0, evaluations=10), deadline=1300.0)
     assert progress.steps == progress.planned_steps == (300 - 10 * 2) / 0.5
     assert progress.decay_begins == 560 - 336
+
+
+def test_a_text_that_is_used_up_before_ends_the_run():
+    config = TrainingConfig(minutes=5.0, evaluations=10)
+    assert planned(config, deadline=1300.0, most_steps=99.9).steps == 99
+    assert planned(config, deadline=1300.0, most_steps=0.5).steps == 10
+    assert planned(TrainingConfig(steps=7), most_steps=3.0).steps == 7
 
 
 def test_steps_that_are_given_are_taken():

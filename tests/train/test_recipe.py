@@ -4,7 +4,8 @@ import pytest
 
 from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
-from pellucid.train.recipe import PRESETS, choose_recipe
+from pellucid.train.recipe import PRESETS, choose_recipe, with_decay
+from pellucid.training_config import OptimizerConfig
 
 SIZES = [200, 20_000, 99_999, 100_001, 500_000, 1_100_000, 50_000_000, 1_000_000_000]
 MINUTES = [0.1, 1.0, 5.0, 60.0]
@@ -49,3 +50,15 @@ def test_sizes_that_make_no_model_are_refused():
     recipe = choose_recipe(1_000_000, 5.0)
     with pytest.raises(ConfigError, match="num_heads"):
         type(recipe)(model={"d_model": 100, "num_heads": 3}).model_config(100)
+
+
+def test_the_more_often_a_text_is_read_the_more_its_weights_decay():
+    decays = [with_decay(OptimizerConfig(), readings).matrix_weight_decay for readings in (0.1, 1.0, 4.0, 1000.0)]
+    assert decays == sorted(decays)
+    assert 0 < decays[0] < 0.01
+    assert decays[-1] == with_decay(OptimizerConfig(), 1e9).matrix_weight_decay
+
+
+@pytest.mark.parametrize("name", ["matrix_weight_decay", "embedding_weight_decay"])
+def test_a_decay_that_was_asked_for_stays(name):
+    assert getattr(with_decay(OptimizerConfig(**{name: 0.07}), 10.0), name) == 0.07

@@ -229,7 +229,7 @@ def test_a_run_that_is_complete_is_not_run_again(finished_run):
 
 
 def test_a_run_that_was_killed_during_its_closing_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "longest_copied", lambda *_: 1 / 0)
+    monkeypatch.setattr(run, "longest_copied_of_each", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train_small(tmp_path / "run")
     monkeypatch.undo()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pellucid.yardsticks import copied, longest_copied
+from pellucid.yardsticks import copied, longest_copied, longest_copied_of_each
 
 
 def by_hand(sample, text):
@@ -55,3 +55,11 @@ def test_equal_hashes_do_not_deceive(monkeypatch):
 @pytest.mark.parametrize(("sample", "texts"), [("", ["abc"]), ("abc", []), ("abc", [""]), ("abc", ["xyz"])])
 def test_nothing_in_common_is_an_empty_passage(sample, texts):
     assert longest_copied(sample, texts) == copied.Copied("", 0)
+
+
+def test_of_several_samples_each_has_its_own_passage_while_the_text_passes_by_once():
+    pieces = iter(["to be, or ", "not to be"])
+    found = longest_copied_of_each(["not to", "", "xyz", "be, or not"], pieces)
+    assert [one.text for one in found] == ["not to", "", "", "be, or not"]
+    assert not list(pieces)
+    assert longest_copied_of_each([], ["text"]) == []

@@ -36,3 +36,18 @@ def test_one_passage_has_no_error():
 def test_some_of_the_passages_have_a_score_of_their_own():
     score = Score("x", (1.0, 2.0, 3.0, 4.0), (1, 1, 1, 1), note="n")
     assert score.of_passages(slice(0, None, 2)) == Score("x", (1.0, 3.0), (1, 1), note="n")
+
+
+def test_the_lead_over_a_rival_on_the_same_passages_has_a_far_smaller_error():
+    random = np.random.default_rng(0)
+    hard = random.normal(2.0, 0.3, size=10)
+    ours = Score("ours", tuple((1000 * (hard - 0.1 + random.normal(0, 0.01, 10))).tolist()), (1000,) * 10)
+    theirs = Score("theirs", tuple((1000 * hard).tolist()), (1000,) * 10)
+    lead, error = ours.lead_over(theirs)
+    assert lead == pytest.approx(0.1, abs=0.01)
+    assert error < 0.1 * ours.standard_error
+    assert theirs.lead_over(ours) == pytest.approx((-lead, error))
+
+
+def test_on_other_passages_a_lead_has_no_error():
+    assert Score("a", (20.0,), (10,)).lead_over(Score("b", (60.0,), (20,))) == (1.0, None)

@@ -115,8 +115,8 @@ class TrainScreen:
                 self._sampled(event)
             case Replanned():
                 self.say(
-                    f"Planned again: a step takes {event.step_seconds:.3f} s, not {event.planned_step_seconds:.3f} s,"
-                    f" so {event.new_steps:,} steps instead of {event.old_steps:,}."
+                    f"Planned again: {event.new_steps:,} steps fit instead of {event.old_steps:,}; one takes"
+                    f" {event.step_seconds:.3f} s ({event.planned_step_seconds:.3f} s were expected)."
                 )
             case Finished():
                 self._end_live()
@@ -152,6 +152,11 @@ class TrainScreen:
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text{seconds}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
+        if event.used_up:
+            self.say(
+                f"Your text is used up by then: read more than {event.epochs:.0f} times, it would be learned by heart."
+                " More text helps; --steps overrides."
+            )
 
     def _resumed(self, event: Resumed) -> None:
         self.say(f"Going on with {event.out} after step {event.step:,} of {event.steps:,}; {event.variant}.")

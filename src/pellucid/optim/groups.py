@@ -51,7 +51,7 @@ def parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[Paramete
     Args:
         model: A `TransformerLM`, or any module: then what lies outside the named places counts as matrix or vector by
             its number of axes. Fused matrices are cut by `model.config`.
-        config: Learning rates, decays and the algorithm for matrices.
+        config: Learning rates, decays (undecided: none) and the algorithm for matrices.
 
     Returns:
         Groups in a fixed order (that of the table above). A tied matrix appears once, as the head.
@@ -124,8 +124,8 @@ def _role_of(name: str, parameter: nn.Parameter) -> Role:
 def _decay_of(role: Role, config: OptimizerConfig) -> float:
     match role:
         case "matrices" | "fused":
-            return config.matrix_weight_decay
+            return config.matrix_weight_decay or 0.0
         case "embedding" | "head":
-            return config.embedding_weight_decay
+            return config.embedding_weight_decay or 0.0
         case "vectors":
             return 0.0

@@ -22,7 +22,7 @@ from pellucid.train.loop import Loop
 from pellucid.train.material import Material
 from pellucid.train.plan import affordable_evaluations, last_step_at, plan_steps
 from pellucid.train.progress import restore
-from pellucid.train.recipe import Recipe
+from pellucid.train.recipe import Recipe, with_decay
 from pellucid.train.request import Request
 from pellucid.train.sample import Sampler
 from pellucid.train.step import TrainStep
@@ -122,10 +122,17 @@ def assemble(
     )
     model.load_state_dict(fresh)  # the trial has moved the weights
 
+    most_steps = recipe.most_readings / parts.batches.epochs_after(1)
     progress = plan_steps(
-        training, recipe.schedule, deadline=deadline, step_seconds=step_seconds, pause_seconds=pause_seconds
+        training,
+        recipe.schedule,
+        deadline=deadline,
+        step_seconds=step_seconds,
+        pause_seconds=pause_seconds,
+        most_steps=most_steps,
     )
-    planned = _planned(request, parts, progress.steps, step_seconds, variant)
+    parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps))
+    planned = _planned(request, parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
     made = {"environment": facts.environment(device), "plan": planned.as_json(), "model": asdict(model.config)}
     folder.write_run(folder.facts | made)
     observe(planned)
@@ -136,6 +143,7 @@ def assemble(
         evaluations=training.evaluations,
         deadline=deadline,
         step_seconds=step_seconds,
+        most_steps=most_steps,
     )
 
 
@@ -161,7 +169,7 @@ def assemble_again(
         model=model,
         batches=_batches(material, model, config["batch_size"], training.seed),
         training=training,
-        optimizer=OptimizerConfig(**config["optimizer"]),
+        optimizer=OptimizerConfig(**plan["optimizer"]),
         sampler=sampler,
         observe=observe,
     )
@@ -191,7 +199,9 @@ def _batches(material: Material, model: TransformerLM, batch_size: int, seed: in
     return Batches(material.data.train, context_length=model.config.context_length, batch_size=batch_size, seed=seed)
 
 
-def _planned(request: Request, parts: Parts, steps: int, step_seconds: float, variant: Variant) -> Planned:
+def _planned(
+    request: Request, parts: Parts, steps: int, step_seconds: float, variant: Variant, *, used_up: bool
+) -> Planned:
     batches, model = parts.batches, parts.model
     return Planned(
         model=asdict(model.config),
@@ -207,5 +217,7 @@ def _planned(request: Request, parts: Parts, steps: int, step_seconds: float, va
         device=next(model.parameters()).device.type,
         evaluations=parts.training.evaluations,
         minutes=request.minutes,
+        used_up=used_up and request.training.steps is None,
+        optimizer=asdict(parts.optimizer),
         out=facts.as_text(request.out),
     )

@@ -6,7 +6,7 @@ a test collects them. An event says everything a listener may need, so none asks
 In: facts.  Out: frozen records.  Used by: all of this room, the command line, the report.  Read next: one_program.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -58,6 +58,11 @@ class YardsticksMeasured(Event):
     best_ngram_name: str
     xz: float
     note: str = ""
+    best_ngram_bits: Sequence[float] = ()
+    """Bits on each held-out passage, so that a model can be compared passage by passage."""
+    held_out_characters: Sequence[int] = ()
+    bytes_per_character: float = 1.0
+    """Of the held-out text."""
 
     @classmethod
     def of(cls, yardsticks: Yardsticks) -> "YardsticksMeasured":
@@ -69,6 +74,9 @@ class YardsticksMeasured(Event):
             best_ngram_name=yardsticks.best_ngram.name,
             xz=yardsticks.xz.bits_per_character,
             note=yardsticks.xz.note,
+            best_ngram_bits=yardsticks.best_ngram.bits,
+            held_out_characters=yardsticks.best_ngram.characters,
+            bytes_per_character=yardsticks.bytes_per_character,
         )
 
 
@@ -108,6 +116,10 @@ class Planned(Event):
     device: str
     evaluations: int
     minutes: float | None
+    used_up: bool = False
+    """Whether it is the text that ends the run, which would be learned by heart, and not the clock."""
+    optimizer: dict[str, Any] = field(default_factory=dict)
+    """Rates and decays, with those that follow from how often the text is read."""
     out: str
 
 
@@ -205,8 +217,24 @@ class Finished(Event):
     last_held_out: float
     train: float | None
     yardsticks: dict[str, Any] = field(default_factory=dict)
+    ngram_lead: float = 0.0
+    """By how many bits per character the model is better than the best n-gram, passage by passage."""
+    ngram_lead_error: float | None = None
+    """Its standard error."""
     copied: str = ""
+    """The longest passage of the sample that stands in the training text."""
+    usually_shared: str = ""
+    """The longest passage that ten held-out passages, each as long as the sample, share with the training text."""
     sample: str = ""
+    context_length: int = 0
+    """Held-out text is scored in windows of so many tokens, none overlapping."""
+    d_model: int = 0
+    epochs: float = 0.0
+    """How often the training text was read."""
+    used_up: bool = False
+    """As in `Planned`."""
+    minutes: float | None = None
+    """As in `Planned`."""
     seconds: float = 0.0
     tokens_per_second: float = 0.0
     skipped_steps: int = 0

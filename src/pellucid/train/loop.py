@@ -51,6 +51,8 @@ class Loop:
     """When the last step should end, on time.monotonic's clock."""
     step_seconds: float = 0.0
     """What the trial said."""
+    most_steps: float = math.inf
+    """After how many the text has been read as often as it is worth."""
 
     def __call__(self, should_stop: Callable[[], bool] = lambda: False) -> Progress:
         """Run to the last step, or to the step after which `should_stop` is true; either way everything is saved.
@@ -96,7 +98,8 @@ class Loop:
         if self.deadline is None or state.step == pace.first:
             return
         step_seconds = pace.step_seconds()
-        new_steps = state.step + max(1, int((self.deadline - time.monotonic()) / step_seconds))
+        in_time = state.step + (self.deadline - time.monotonic()) / step_seconds
+        new_steps = max(state.step + 1, int(min(in_time, self.most_steps)))
         if abs(new_steps - state.steps) <= max(1, WORTH_REPLANNING * state.steps):
             return
         self.observe(

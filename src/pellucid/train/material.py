@@ -31,6 +31,11 @@ class Material:
         for start in range(0, len(self.data.train), tokens_at_once):
             yield self.tokenizer.decode(self.data.train.read(start, min(start + tokens_at_once, len(self.data.train))))
 
+    def held_out_texts(self, characters: int) -> list[str]:
+        """The beginning of each held-out passage, as the model knows it: what it cannot write is not there."""
+        pieces = (self.tokenizer.decode(piece.tokens[: characters + 1]) for piece in self.data.held_out)
+        return [text[:characters] for text in pieces]
+
 
 def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Observer) -> Material:
     """Learn or load the tokenizer, and encode the text into token files in `folder`."""

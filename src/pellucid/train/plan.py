@@ -3,6 +3,7 @@
 In: a timed step, a deadline.  Out: `Progress` with its number of steps.  Used by: assembly.  Read next: loop.py.
 """
 
+import math
 import time
 
 from pellucid.train.progress import Progress
@@ -37,8 +38,11 @@ def plan_steps(
     deadline: float | None,
     step_seconds: float,
     pause_seconds: float,
+    most_steps: float = math.inf,
 ) -> Progress:
     """A run's beginning: how many steps it will have, and where its rate begins to fall.
+
+    A number of steps that was asked for is taken; minutes are filled, unless the text is used up before.
 
     Args:
         training: Steps, if they are given; evaluations.
@@ -46,6 +50,7 @@ def plan_steps(
         deadline: When the last step should end, on time.monotonic's clock.
         step_seconds: What a step takes.
         pause_seconds: What an evaluation with its sample takes.
+        most_steps: After how many steps the text has been read as often as it is worth.
 
     Example:
         >>> plan_steps(TrainingConfig(steps=10), ScheduleConfig(decay_fraction=0.4), deadline=None,
@@ -56,6 +61,6 @@ def plan_steps(
         steps = training.steps
     else:
         seconds = (deadline or 0.0) - time.monotonic() - training.evaluations * pause_seconds
-        steps = max(training.evaluations, int(seconds / step_seconds))
+        steps = max(training.evaluations, int(min(seconds / step_seconds, most_steps)))
     decay_steps = round(steps * schedule.decay_fraction) if schedule.shape == "trapezoid" else 0
     return Progress(steps=steps, planned_steps=steps, decay_begins=steps - decay_steps)

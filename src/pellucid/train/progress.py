@@ -37,6 +37,8 @@ class Progress:
     best_odd: float = math.inf
     best_held_out: float = math.inf
     best_standard_error: float | None = None
+    best_bits: tuple[float, ...] = ()
+    """Bits on each held-out passage."""
     last_held_out: float = math.inf
     """The latest score, best or not."""
 
@@ -59,12 +61,15 @@ class Progress:
         self.best_step, self.best_even = self.step, even
         self.best_odd = score.of_passages(ODD).bits_per_character
         self.best_held_out, self.best_standard_error = score.bits_per_character, score.standard_error
+        self.best_bits = score.bits
         return True
 
 
 def restore(checkpoint: Checkpoint) -> Progress:
     """The progress that a checkpoint holds."""
-    return Progress(**checkpoint.state["progress"])
+    progress = Progress(**checkpoint.state["progress"])
+    progress.best_bits = tuple(progress.best_bits)
+    return progress
 
 
 class Pace:

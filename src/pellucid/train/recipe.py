@@ -1,11 +1,13 @@
 """What to train: a table from the size of the text and the minutes to sizes, regularisation and rates.
 
-A small text is learned by heart before the time is up, so it gets a smaller, more regularised model; a short run
-cannot use a large one. The figures were found by experiment (docs/log.md) and are all overridden by flags.
+A small text is learned by heart before the time is up, so it gets a smaller, more regularised model, and is read only
+so often; a short run cannot use a large one. The figures were found by experiment (docs/log.md), are decided before
+the run and never by looking at its held-out loss, and are all overridden by flags.
 
 In: characters, minutes.  Out: `Recipe`.  Used by: request, bench.  Read next: facts.py.
 """
 
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -33,6 +35,8 @@ class Recipe:
     """Rows per step."""
     initialization: Scheme = "zero-output"
     """Scheme of `nn.initialize`."""
+    most_readings: float = math.inf
+    """How often the text may be read before the model knows it by heart, and does worse on other text."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
@@ -56,10 +60,12 @@ class Row:
     context_length: int
     vocab_size: int
     batch_size: int
+    dropout: float = 0.0
+    most_readings: float = math.inf
 
 
-ALL = float("inf")
-TABLE = (  # the first row that fits; the third was found by experiment, the others keep its proportions
+ALL = math.inf
+TABLE = (  # the first row that fits; the others than found by experiment (docs/log.md) keep their proportions
     Row(100_000, ALL, num_layers=3, d_model=128, context_length=128, vocab_size=512, batch_size=16),
     Row(400_000, ALL, num_layers=4, d_model=160, context_length=256, vocab_size=512, batch_size=16),
     Row(ALL, 12, num_layers=4, d_model=192, context_length=256, vocab_size=1024, batch_size=16),
@@ -68,8 +74,6 @@ TABLE = (  # the first row that fits; the third was found by experiment, the oth
     Row(ALL, ALL, num_layers=8, d_model=512, context_length=512, vocab_size=4096, batch_size=16),
 )
 D_HEAD = 32
-
-CHARACTERS_PER_MINUTE = 2_000_000  # what two cores read at 4 x 192: 10,000 to 18,000 tokens/s of 2.4 characters
 MATRIX_RATE = 0.04
 DECAY_PER_READING = 0.055  # of the matrices, per time the text is read; for seven to ten readings (docs/log.md)
 MOST_DECAY = 0.5
@@ -79,17 +83,11 @@ EMBEDDING_SHARE = 0.5  # of the matrices' decay, for embeddings and head
 def choose_recipe(characters: int, minutes: float, preset: str = "default") -> Recipe:
     """The recipe for a text of this many characters and a run of this many minutes.
 
-    A text that is read many times is learned by heart unless weights are held down, so the decay grows with the
-    expected number of readings; dropout brought nothing beside it, and costs a fifth of the speed.
-
     Example:
-        >>> recipe = choose_recipe(1_000_000, minutes=5.0)
-        >>> recipe.model["d_model"], recipe.optimizer.matrix_weight_decay
-        (192, 0.5)
+        >>> choose_recipe(1_000_000, minutes=5.0).model["d_model"]
+        192
     """
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
-    readings = minutes * CHARACTERS_PER_MINUTE / characters
-    decay = min(MOST_DECAY, DECAY_PER_READING * readings)
     recipe = Recipe(
         preset=preset,
         vocab_size=row.vocab_size,
@@ -99,13 +97,10 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
             "d_model": row.d_model,
             "num_heads": row.d_model // D_HEAD,
             "context_length": row.context_length,
-            "dropout": 0.0,
+            "dropout": row.dropout,
         },
-        optimizer=OptimizerConfig(
-            matrix_learning_rate=MATRIX_RATE,
-            matrix_weight_decay=decay,
-            embedding_weight_decay=EMBEDDING_SHARE * decay,
-        ),
+        most_readings=row.most_readings,
+        optimizer=OptimizerConfig(matrix_learning_rate=MATRIX_RATE),
     )
     match preset:
         case "gpt2":
@@ -113,3 +108,24 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
         case "char-gpt":
             return replace(recipe, tokenizer="characters", model={}, batch_size=32, initialization="gpt2")
     return recipe
+
+
+def with_decay(config: OptimizerConfig, readings: float) -> OptimizerConfig:
+    """Weight decay for a text that is read so often, where none was asked for.
+
+    A text that is read many times is learned by heart unless the weights are held down; read once or twice, it is not,
+    and they need not be.
+
+    Example:
+        >>> with_decay(OptimizerConfig(), readings=4.0).matrix_weight_decay
+        0.22
+        >>> with_decay(OptimizerConfig(matrix_weight_decay=0.0), readings=4.0).embedding_weight_decay
+        0.0
+    """
+    matrices = config.matrix_weight_decay
+    if matrices is None:
+        matrices = min(MOST_DECAY, DECAY_PER_READING * readings)
+    embeddings = config.embedding_weight_decay
+    if embeddings is None:
+        embeddings = EMBEDDING_SHARE * matrices
+    return replace(config, matrix_weight_decay=matrices, embedding_weight_decay=embeddings)

@@ -29,7 +29,7 @@ from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
 from pellucid.train.trial import still_possible
 from pellucid.train.variant import Variant
-from pellucid.yardsticks import longest_copied
+from pellucid.yardsticks import Score, longest_copied_of_each
 
 ShouldStop = Callable[[], bool]
 
@@ -121,6 +121,11 @@ def _carry_out(
     tokens = (state.step - first) * batches.batch_size * batches.context_length
     tokens_per_second = tokens / max(time.monotonic() - started, 1e-9)
     sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
+    copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
+    lengths = tuple(piece.characters for piece in material.data.held_out)
+    ngram = Score("", tuple(yardsticks.best_ngram_bits), tuple(yardsticks.held_out_characters))
+    lead, lead_error = Score("", state.best_bits, lengths).lead_over(ngram)
+    plan = loop.folder.facts["plan"]
     finished = Finished(
         completed=state.step >= state.steps,
         step=state.step,
@@ -134,8 +139,16 @@ def _carry_out(
         last_held_out=state.last_held_out,
         train=state.train,
         yardsticks=asdict(yardsticks),
-        copied=longest_copied(sample, material.training_text()).text if sample else "",
+        ngram_lead=lead,
+        ngram_lead_error=lead_error,
+        copied=copied.text,
+        usually_shared=max((passage.text for passage in shared), key=len),
         sample=sample,
+        context_length=batches.context_length,
+        d_model=loop.model.config.d_model,
+        epochs=batches.epochs_after(state.step),
+        used_up=plan["used_up"],
+        minutes=plan["minutes"],
         seconds=time.monotonic() - begun,
         tokens_per_second=tokens_per_second,
         skipped_steps=state.skipped,

@@ -7,10 +7,20 @@ Read next: score.py.
 """
 
 from pellucid.yardsticks.chance import chance
-from pellucid.yardsticks.copied import Copied, longest_copied
+from pellucid.yardsticks.copied import Copied, longest_copied, longest_copied_of_each
 from pellucid.yardsticks.measure import Yardsticks, measure_yardsticks
 from pellucid.yardsticks.ngram import witten_bell
 from pellucid.yardsticks.score import Score
 from pellucid.yardsticks.xz import xz
 
-__all__ = ["Copied", "Score", "Yardsticks", "chance", "longest_copied", "measure_yardsticks", "witten_bell", "xz"]
+__all__ = [
+    "Copied",
+    "Score",
+    "Yardsticks",
+    "chance",
+    "longest_copied",
+    "longest_copied_of_each",
+    "measure_yardsticks",
+    "witten_bell",
+    "xz",
+]

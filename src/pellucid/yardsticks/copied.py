@@ -3,15 +3,15 @@
 Windows of one length are compared by a rolling hash, each found pair is compared letter by letter and lengthened, and
 the search goes on with windows one longer than the longest so far. So the other text, of any size, passes by once.
 
-In: a sample, the training text as a stream.  Out: `longest_copied`, `Copied`.  Used by: train, the report.
-Read next: the room train.
+In: a sample, the training text as a stream.  Out: `longest_copied`, `longest_copied_of_each`, `Copied`.
+Used by: train, the report.  Read next: the room train.
 
 Source: Karp and Rabin, "Efficient randomized pattern-matching algorithms" (1987), here modulo 2^64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,15 +43,24 @@ def longest_copied(sample: str, texts: Iterable[str]) -> Copied:
         >>> longest_copied("I say to be or else", ["not to b", "e or not"])
         Copied(text=' to be or ', start=5)
     """
-    wanted = _Windows(sample)
-    best = Copied("", 0)
-    for stretch in _stretches(texts, overlap=len(sample)):
+    return longest_copied_of_each([sample], texts)[0]
+
+
+def longest_copied_of_each(samples: Sequence[str], texts: Iterable[str]) -> list[Copied]:
+    """`longest_copied` for several samples, while the text passes by once.
+
+    Args:
+        samples: What was written, by a model or by people: real text beside it shows what is usual.
+        texts: The text to look in, in pieces that follow one another.
+
+    Returns:
+        A passage for each sample.
+    """
+    wanted = [_Windows(sample) for sample in samples]
+    best = [Copied("", 0) for _ in samples]
+    for stretch in _stretches(texts, overlap=max(map(len, samples), default=0)):
         searched = _Windows(stretch)
-        while len(best.text) < min(len(sample), len(stretch)):
-            longer = _first_match(wanted, searched, len(best.text) + 1)
-            if longer is None:
-                break
-            best = longer
+        best = [_longer(windows, searched, so_far) for windows, so_far in zip(wanted, best, strict=True)]
     return best
 
 
@@ -72,6 +81,15 @@ class _Windows:
     def hashes(self, length: int) -> np.ndarray:
         count = len(self.text) - length + 1
         return (self._sums[length:] - self._sums[:count]) * self._inverse_powers[:count]
+
+
+def _longer(wanted: _Windows, searched: _Windows, best: Copied) -> Copied:
+    while len(best.text) < min(len(wanted.text), len(searched.text)):
+        longer = _first_match(wanted, searched, len(best.text) + 1)
+        if longer is None:
+            break
+        best = longer
+    return best
 
 
 def _first_match(wanted: _Windows, searched: _Windows, length: int) -> Copied | None:

@@ -22,11 +22,14 @@ class Yardsticks:
         chance: Guessing among the alphabet.
         ngrams: Witten–Bell n-grams of orders 1 to 8.
         xz: The compressor.
+        bytes_per_character: Of the held-out text in UTF-8: bits per character do not compare across scripts, bits per
+            byte do.
     """
 
     chance: Score
     ngrams: tuple[Score, ...]
     xz: Score
+    bytes_per_character: float
 
     @property
     def letters(self) -> Score:
@@ -62,4 +65,10 @@ def measure_yardsticks(sample: SplitSample) -> Yardsticks:
     note = "" if sample.complete else f"measured on {sample.share:.1%} of the text, beside each held-out passage"
     texts = (sample.training, sample.held_out)
     scores = [replace(score, note=note) for score in (chance(*texts), *witten_bell(*texts), xz(*texts))]
-    return Yardsticks(chance=scores[0], ngrams=tuple(scores[1:-1]), xz=scores[-1])
+    held_out = "".join(sample.held_out)
+    return Yardsticks(
+        chance=scores[0],
+        ngrams=tuple(scores[1:-1]),
+        xz=scores[-1],
+        bytes_per_character=len(held_out.encode("utf-8")) / len(held_out),
+    )

@@ -59,3 +59,24 @@ class Score:
             Their score.
         """
         return Score(self.name, self.bits[chosen], self.characters[chosen], self.note)
+
+    def lead_over(self, other: Score) -> tuple[float, float | None]:
+        """By how many bits per character this predictor is better than another on the same passages.
+
+        A passage that is hard is hard for both, so the error of the difference is far smaller than that of each.
+
+        Args:
+            other: Its rival.
+
+        Returns:
+            Bits per character, positive if this one is better, and their standard error; None if there is none.
+
+        Example:
+            >>> Score("a", (20.0, 40.0), (10, 10)).lead_over(Score("b", (22.0, 42.0), (10, 10)))
+            (0.2, 0.0)
+        """
+        if self.characters != other.characters:
+            return other.bits_per_character - self.bits_per_character, None
+        saved = tuple(theirs - ours for ours, theirs in zip(self.bits, other.bits, strict=True))
+        lead = Score("", saved, self.characters)
+        return lead.bits_per_character, lead.standard_error

@@ -1,0 +1,95 @@
+"""How good a run has become: first in words, then in figures, then beside the best table; and what would help.
+
+Nothing is claimed that lies within the standard error, and every sentence must be true however the run ended, completed
+or stopped, better or worse than a table of letters, better and better or only until it knew the text by heart.
+
+In: a `Finished`.  Out: sentences.  Used by: train_closing.py.  Read next: ../train/events.py.
+"""
+
+import math
+
+from pellucid.train import Finished
+
+BY_HEART = 0.4  # bits between train and held out: at 16 readings of 1 MB 0.45, at 10 readings 0.3 (docs/log.md)
+WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not large enough to learn it by heart
+LONGER = 3  # times the minutes, where more time is what helps
+
+
+def in_words(event: Finished) -> str:
+    """The held-out loss as a number of letters."""
+    table = event.yardsticks["best_ngram"]
+    return (
+        f"On passages it never read, it hesitates between {letters(event.held_out)} letters a time"
+        f" (chance {letters(event.yardsticks['chance'])}, the best letter table {letters(table)})."
+    )
+
+
+def letters(bits: float) -> str:
+    """Among how many equally likely letters a guess of so many bits chooses.
+
+    Example:
+        >>> letters(1.87), letters(6.27)
+        ('3.7', '77')
+    """
+    number = 2 ** min(bits, 1000.0)  # a loss that has run away still has a figure
+    return f"{number:.1f}" if number < 10 else f"{number:,.0f}" if number < 1e6 else f"{number:.0e}"
+
+
+def in_figures(event: Finished) -> str:
+    """The held-out loss in bits, with its error, and how it was scored."""
+    parts = [f"In bits per character: {event.held_out:.3f}"]
+    if event.standard_error is not None:
+        parts.append(f" ± {event.standard_error:.3f} ({event.held_out_odd:.3f} where it did not choose the step)")
+    parts.append(f"; {event.held_out / event.yardsticks['bytes_per_character']:.3f} per byte")
+    parts.append(f", {event.held_out / event.yardsticks['xz']:.0%} of xz")
+    steps = f" of {event.step:,}" if event.best_step < event.step else ""
+    parts.append(f"; after step {event.best_step:,}{steps}, in windows of {event.context_length:,} tokens.")
+    return "".join(parts)
+
+
+def against_the_table(event: Finished) -> str:
+    """How the model stands beside the best n-gram: passage by passage, so that the error is that of the difference."""
+    name = event.yardsticks["best_ngram_name"]
+    table = "counting letters" if name == "letters" else f"the best letter table ({name})"
+    error = event.ngram_lead_error or 0.0
+    figure = f"{abs(event.ngram_lead):.3f}" + ("" if event.ngram_lead_error is None else f" ± {error:.3f}")
+    if abs(event.ngram_lead) <= error:
+        return f"As good as {table}: the difference, {figure} bits, is within its error."
+    return f"{'Better' if event.ngram_lead > 0 else 'Worse'} than {table} by {figure} bits."
+
+
+def kept_step(event: Finished) -> str:
+    """Which step was kept, if the last is worse by more than chance."""
+    if not learned_by_heart(event):
+        return ""
+    return (
+        f"It was best at step {event.best_step:,}, which was kept; from there on it learned the text by heart and did"
+        f" worse on the rest ({event.last_held_out:.3f} at the end)."
+    )
+
+
+def learned_by_heart(event: Finished) -> bool:
+    """Whether the end is worse than the best step, by more than chance, while the text that was read went on better."""
+    got_worse = event.last_held_out > event.held_out + (event.standard_error or 0.0)
+    return got_worse and event.train is not None and event.train < event.held_out
+
+
+def advice(event: Finished) -> str:
+    """What would make the next run better, judged by this one; nothing for one that was stopped."""
+    if not event.completed:
+        return ""
+    gap = math.nan if event.train is None else event.held_out - event.train
+    longer = f"--minutes {event.minutes * LONGER:g}" if event.minutes else f"--steps {event.steps * LONGER}"
+    if learned_by_heart(event):
+        return "More text would help most; or fewer steps, or --model.dropout 0.2."
+    if event.used_up:
+        return f"More text would help most: this one was read {event.epochs:.0f} times, which is as often as it pays."
+    if event.epochs < 1 and event.minutes:
+        minutes = math.ceil(event.minutes / event.epochs)
+        return f"More time would help most: it read {event.epochs:.0%} of the text; --minutes {minutes} would read all."
+    if gap > BY_HEART:
+        return f"More text would help most: it knows what it read much better ({event.train:.2f}) than new text."
+    if gap < WITH_ROOM and event.epochs >= 2:
+        wider = 32 * math.ceil(event.d_model * 4 / 3 / 32)
+        return f"A larger model would help most, with more time: --model.d-model {wider} {longer}."
+    return f"More time would help most: {longer}."
