@@ -1,7 +1,7 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-byte_pairs_by_hand · utf8_states · cutting.
+byte_pairs_by_hand · utf8_states · graphemes · cutting.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -11,6 +11,7 @@ from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_
 from pellucid.text.characters import character_tokenizer
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
+from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
 from pellucid.text.utf8_states import bytes_begun, states_after_tokens
@@ -20,6 +21,7 @@ __all__ = [
     "GPT2_SPLIT",
     "QWEN35_SPLIT",
     "BytePairProgress",
+    "GraphemeStream",
     "HandTokenizer",
     "TextTokenizer",
     "TokenSpan",
@@ -27,6 +29,8 @@ __all__ = [
     "byte_pair_tokenizer",
     "bytes_begun",
     "character_tokenizer",
+    "crop",
+    "graphemes",
     "load_tokenizer",
     "spans",
     "spans_of_ids",

@@ -5,7 +5,7 @@ halves of surrogate pairs and numbers past U+10FFFF are not UTF-8. So eight stat
 to three plain bytes missing, and after each of the four first bytes with a range of their own.
 
 In: a tokenizer, or the bytes of its tokens.  Out: for each state and token the state it leads to, or `NOWHERE`.
-Used by: generate/stream.py.  Read next: cutting.py.
+Used by: generate/stream.py.  Read next: graphemes.py.
 """
 
 import codecs
