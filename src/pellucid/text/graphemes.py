@@ -22,8 +22,8 @@ def graphemes(text: str) -> Iterator[str]:
     Source: Unicode Standard Annex 29, extended grapheme clusters, as the `regex` library finds them.
 
     Example:
-        >>> [len(one) for one in graphemes("e\u0301中\U0001f1e9\U0001f1ea\r\n")]
-        [2, 1, 2, 2]
+        >>> [len(one) for one in graphemes("a" + "नमस्ते")]
+        [1, 1, 1, 4]
     """
     return (match[0] for match in _GRAPHEME.finditer(text))
 
@@ -50,8 +50,8 @@ class GraphemeStream:
 
     Example:
         >>> stream = GraphemeStream()
-        >>> [stream.push(piece) for piece in ("ma", "n\u0303ana", "!")], stream.finish()
-        (['m', 'añan', 'a'], '!')
+        >>> [stream.push(piece) for piece in ("म", "न", "े!")], stream.finish()
+        (['', 'म', 'ने'], '!')
     """
 
     def __init__(self) -> None:
