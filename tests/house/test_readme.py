@@ -49,7 +49,6 @@ def test_every_verb_that_a_page_names_is_there():
     report("Every `pellucid` verb in a command block has its file in cli/:", wrong)
 
 
-@pytest.mark.slow
 def test_every_command_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path):
     """The newcomer's path. `make` lines are about a clone: that they exist is tested above, CI runs them."""
     folder, home = tmp_path / "empty folder", tmp_path / "home"
