@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid.errors import TokenizerError
-from pellucid.text import GPT2_SPLIT, byte_pair_tokenizer, load_tokenizer, train_byte_pairs
+from pellucid.text import QWEN35_SPLIT, byte_pair_tokenizer, load_tokenizer, train_byte_pairs
 from pellucid.text.byte_pairs import EvenSample, trainable_pieces
 from tests.text.awkward_texts import AWKWARD
 from tests.text.gpt2 import gpt2_of_tiktoken, gpt2_vocabulary
@@ -42,7 +42,7 @@ def assert_same_ids(lines, encode, expected):
 
 def test_ids_equal_tiktokens(byte_pairs, manual):
     ids = {byte_pairs.token_bytes(token_id): token_id for token_id in range(1, byte_pairs.vocab_size)}
-    oracle = tiktoken.Encoding("ours", pat_str=GPT2_SPLIT, mergeable_ranks=ids, special_tokens={})
+    oracle = tiktoken.Encoding("ours", pat_str=QWEN35_SPLIT, mergeable_ranks=ids, special_tokens={})
     lines = lines_to_compare(manual)
     assert len(lines) > 5_000
     assert_same_ids(lines, lambda line: byte_pairs.encode(line).tolist(), oracle.encode_ordinary)

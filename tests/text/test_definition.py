@@ -1,15 +1,16 @@
 import json
 
 import pytest
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from pellucid.text.definition import (
     bytes_of_tokens,
     find_end_of_text,
     fingerprint_of,
-    has_words_of_gpt2,
     kind_of,
+    may_be_cut,
 )
+from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 
 EMPTY_BPE = models.BPE(vocab={"a": 0}, merges=[])
 
@@ -26,10 +27,20 @@ def definition(model, pre_tokenizer=None, decoder=None, normalizer=None, added=(
     return json.loads(built.to_str())
 
 
-def test_gpt2s_own_file_is_byte_level_with_gpt2s_words():
+def test_gpt2s_own_file_is_byte_level_and_may_be_cut():
     gpt2 = definition(EMPTY_BPE, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel())
     assert kind_of(gpt2) == "bpe"
-    assert has_words_of_gpt2(gpt2)
+    assert may_be_cut(gpt2)
+
+
+@pytest.mark.parametrize(("rule", "may"), [(GPT2_SPLIT, True), (QWEN35_SPLIT, True), (r"\S+", False)])
+def test_a_text_may_be_cut_for_the_rules_that_are_known(rule, may):
+    steps = [
+        pre_tokenizers.Split(Regex(rule), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
+    assert may_be_cut(definition(EMPTY_BPE, pre_tokenizers.Sequence(steps), decoders.ByteLevel())) == may
+    assert not may_be_cut(definition(EMPTY_BPE, pre_tokenizers.Sequence(steps[::-1]), decoders.ByteLevel()))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +54,8 @@ def test_gpt2s_own_file_is_byte_level_with_gpt2s_words():
         {},
     ],
 )
-def test_a_tokenizer_whose_tokens_may_cross_a_cut_is_not_taken_for_gpt2s(parts):
-    assert not has_words_of_gpt2(definition(EMPTY_BPE, decoder=decoders.ByteLevel(), **parts))
+def test_a_tokenizer_whose_tokens_may_cross_a_cut_is_not_cut(parts):
+    assert not may_be_cut(definition(EMPTY_BPE, decoder=decoders.ByteLevel(), **parts))
 
 
 def test_a_sentencepiece_style_file_is_of_another_kind():

@@ -17,7 +17,7 @@ from tokenizers import decoders, models, pre_tokenizers, trainers
 from pellucid.errors import TokenizerError
 from pellucid.text.byte_alphabet import NUM_BYTES, spell, utf8
 from pellucid.text.definition import END_OF_TEXT
-from pellucid.text.splitting import GPT2_SPLIT, cut_between_words
+from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT, cut_between_words
 from pellucid.text.tokenizer import TextTokenizer
 
 SAMPLE_BYTES = 4_000_000
@@ -79,7 +79,7 @@ def train_byte_pairs(
 ) -> TextTokenizer:
     """Learn a byte-level BPE vocabulary: the end of text, 256 bytes, and merges up to `vocab_size` tokens.
 
-    The text is cut into words by `GPT2_SPLIT`, and where it spells the end of text; no merge reaches across.
+    The text is cut into words by `QWEN35_SPLIT`, and where it spells the end of text; no merge reaches across.
 
     Args:
         texts: The text, whole or in pieces of any size; no more than the sample is kept in memory.
@@ -111,7 +111,7 @@ def train_byte_pairs(
             sample.add(piece)
         report(_progress("reading", sample, vocab_size, vocab_size))
     report(_progress("merging", sample, vocab_size, vocab_size))
-    built = _byte_level(models.BPE())
+    built = _byte_level(models.BPE(), QWEN35_SPLIT)
     words = built.pre_tokenizer
     # After ByteLevel a character is a byte, so this cuts at bytes.
     cut = pre_tokenizers.Split(library.Regex(f".{{{_LONGEST_WORD_BYTES}}}"), "isolated")
@@ -136,6 +136,8 @@ def byte_pair_tokenizer(
     vocab: Mapping[int, bytes], merges: Sequence[tuple[bytes, bytes]], special_tokens: Sequence[str] = (END_OF_TEXT,)
 ) -> TextTokenizer:
     """Make a tokenizer of a byte-level vocabulary that is already there: GPT-2's, or one learned by hand.
+
+    Words are cut by `GPT2_SPLIT`, as when the vocabulary was learned.
 
     Args:
         vocab: The bytes of each id.
@@ -163,7 +165,9 @@ def byte_pair_tokenizer(
     ids |= {token.decode("utf-8"): token_id for token_id, token in vocab.items() if token in specials}
     for token in special_tokens:
         ids.setdefault(token, max(ids.values()) + 1)
-    built = _byte_level(models.BPE(vocab=ids, merges=[(spell(left), spell(right)) for left, right in merges]))
+    built = _byte_level(
+        models.BPE(vocab=ids, merges=[(spell(left), spell(right)) for left, right in merges]), GPT2_SPLIT
+    )
     built.add_special_tokens(list(special_tokens))
     return TextTokenizer(built.to_str(pretty=True))
 
@@ -184,9 +188,9 @@ def require_room_for_bytes(vocab_size: int, special_tokens: Sequence[str]) -> No
         )
 
 
-def _byte_level(model: models.BPE) -> library.Tokenizer:
+def _byte_level(model: models.BPE, rule: str) -> library.Tokenizer:
     built = library.Tokenizer(model)
-    split = pre_tokenizers.Split(library.Regex(GPT2_SPLIT), "isolated")
+    split = pre_tokenizers.Split(library.Regex(rule), "isolated")
     built.pre_tokenizer = pre_tokenizers.Sequence(
         [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
     )

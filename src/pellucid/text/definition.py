@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pellucid.text.byte_alphabet import unspell
-from pellucid.text.splitting import GPT2_SPLIT
+from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 
 Kind = Literal["characters", "bpe", "other"]
 Definition = Mapping[str, Any]
@@ -57,7 +57,7 @@ def kind_of(definition: Definition) -> Kind:
     return "bpe" if model.get("type") == "BPE" and is_byte_level else "other"
 
 
-def has_words_of_gpt2(definition: Definition) -> bool:
+def may_be_cut(definition: Definition) -> bool:
     """Tell whether a long text may be cut by `cut_between_words` without changing its ids."""
     if definition.get("normalizer") is not None or not all(token["special"] for token in added_tokens(definition)):
         return False
@@ -65,7 +65,7 @@ def has_words_of_gpt2(definition: Definition) -> bool:
         case [{"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}]:
             return True
         case [split, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]:
-            return split == _split(GPT2_SPLIT)
+            return split in (_split(GPT2_SPLIT), _split(QWEN35_SPLIT))
         case _:
             return False
 

@@ -1,8 +1,9 @@
 """Where a text may be cut into words before byte pairs are merged, for a text in memory and for a stream of pieces.
 
-Byte-level BPE never merges across words. GPT-2's rule for words is one regular expression, `GPT2_SPLIT`; the
-`tokenizers` library runs it as it stands. The algorithm written out by hand runs the same rule here, on Python's own
-`re`, which lacks the classes of letters and numbers: they are spelled out from `unicodedata` once, on first use.
+Byte-level BPE never merges across words, and a rule for words is one regular expression, which the `tokenizers` library
+runs as it stands: `QWEN35_SPLIT` for what is learned here, `GPT2_SPLIT` for the course. The algorithm written out by
+hand runs GPT-2's rule here, on Python's own `re`, which lacks the classes of letters and numbers: they are spelled out
+from `unicodedata` once, on first use.
 
 In: texts.  Out: words.  Used by: tokenizer.py, byte_pairs.py, byte_pairs_by_hand.py.  Read next: character_table.py.
 """
@@ -17,8 +18,28 @@ from functools import lru_cache
 from pellucid.errors import TokenizerError
 
 GPT2_SPLIT = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-"""How tokenizers trained here cut words: English contractions, letters, numbers and signs with the space before them,
-and white space, which leaves its last space to the word that follows. Source: GPT-2 (Radford et al. 2019)."""
+"""English contractions, letters, numbers and signs with the space before them, and white space, which leaves its last
+space to the word that follows. Marks are signs, so a vowel sign or an accent of its own is cut from its letter. Source:
+GPT-2 (Radford et al. 2019)."""
+
+QWEN35_SPLIT = (
+    r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+    r"|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+"
+    r"|\p{N}"
+    r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+"
+    r"|\s+(?!\S)"
+    r"|\s+"
+)
+"""How tokenizers trained here cut words: contractions; letters and their marks, with the one sign, space or joiner that
+stands before them; each digit alone; signs, with the line ends after them; line ends, with the white space before them.
+White space leaves its last space to the word that follows.
+
+It is the rule of Qwen3.5 as llama.cpp spells it and runs it, by the name `qwen35`; on text without combining marks it
+is also that of Qwen2 and Qwen3. OpenAI's o200k rule gives as many characters a token and leaves marks with their
+letters, too, but what llama.cpp runs by the name `gpt-4o` does not: an export would read Hindi, Thai, vowelled Arabic
+and decomposed accents in other tokens than the model learned (docs/log.md). Qwen's own spelling, `(?i:'s|…)`, differs
+in the long s after an apostrophe."""
 
 _WHITE_SPACE = "\\t-\\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """Unicode's White_Space. Python's own `\\s` adds U+001C to U+001F, which GPT-2's rule takes for signs."""
@@ -29,7 +50,13 @@ _UNSETTLED_WORDS = 2
 """More text can change the last two words of a piece and no earlier one: `don` `'` `l` becomes `don` `'ll`."""
 
 
-_END_OF_WORD = re.compile(r"[^\W_](?=\W)|\S(?= )")
+_CLOSING_SIGNS = (
+    r"!-/:-@\[-^`{-~\xab\xbb\u060c\u061b\u061f\u06d4\u0964\u0965\u2010-\u2027"
+    r"\u3001-\u3003\u3008-\u3020\uff01-\uff0f\uff1a-\uff20"
+)
+"""Signs that are neither letters nor marks: of ASCII, Arabic, Devanagari and CJK, dashes, quotation marks."""
+
+_END_OF_WORD = re.compile(rf"[^\W_](?=[\s{_CLOSING_SIGNS}])|\S(?= )")
 
 
 def _ranges(major_category: str, highest: int) -> str:
@@ -145,9 +172,9 @@ def _beginnings_of_specials(text: str, special_tokens: Sequence[str]) -> list[in
 def cut_between_words(text: str, length: int) -> Iterator[str]:
     """Cut a long text into pieces that have the same words as the whole.
 
-    Wherever a letter or number is followed by something else, and wherever a space follows something that is not white
-    space, a word of `GPT2_SPLIT` ends, and none looks further ahead; so each piece can be encoded alone, on another
-    thread or in turn.
+    Wherever a letter or number is followed by white space or a sign, and wherever a space follows something that is not
+    white space, a word of `GPT2_SPLIT` and of `QWEN35_SPLIT` ends, and none looks further ahead; so each piece can be
+    encoded alone, on another thread or in turn. A mark continues a word of `QWEN35_SPLIT`, so it is no such sign.
 
     Args:
         text: The text.

@@ -31,8 +31,8 @@ from pellucid.text.definition import (
     bytes_of_tokens,
     find_end_of_text,
     fingerprint_of,
-    has_words_of_gpt2,
     kind_of,
+    may_be_cut,
 )
 from pellucid.text.splitting import cut_between_words, special_finder
 
@@ -125,7 +125,7 @@ class TextTokenizer:
         self.end_of_text = _require_end_of_text(find_end_of_text(self._ids, end_of_text, configured_end), end_of_text)
         self.end_of_text_id: int = self._ids[self.end_of_text]
         self._special_finder = special_finder(self.special_tokens)
-        self._may_be_cut = has_words_of_gpt2(self._definition)
+        self._may_be_cut = may_be_cut(self._definition)
 
     def __repr__(self) -> str:
         return f"TextTokenizer({self.kind}, vocab_size={self.vocab_size}, fingerprint={self.fingerprint[:12]}…)"
