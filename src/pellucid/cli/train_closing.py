@@ -6,11 +6,12 @@ In: a `Finished`.  Out: lines.  Used by: train_screen.py.  Read next: train_verd
 import math
 import shlex
 
+from pellucid.cli.quoting import one_line
 from pellucid.cli.train_verdict import advice, against_the_table, in_figures, in_words, kept_step
 from pellucid.train import Finished
 
-WRITTEN = 300  # characters of the closing sample that are shown: four lines of a terminal
-QUOTED = 80  # characters of a copied passage that are shown: a line of a terminal
+WRITTEN = 300  # cells of the closing sample that are shown: four lines of a terminal
+QUOTED = 80  # cells of a copied passage that are shown: a line of a terminal
 RECITED = 50  # characters: ten words in a row are hardly written twice by chance
 
 
@@ -50,12 +51,6 @@ def originality(event: Finished) -> str:
         quoted = f" (“{passage}”)" if passage else ", all of them blank"
         return f"Copied? No: of {whole}, no more than {length} in a row stand in the text{quoted}{usual}."
     return f"Copied? No: of {whole}, not one stands in the text."
-
-
-def one_line(text: str, characters: int) -> str:
-    """A text with its white space made into single spaces, cut to so many characters."""
-    text = " ".join(text.split())
-    return text if len(text) <= characters else f"{text[:characters]} …"
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pellucid.cli.printable import printable
-from pellucid.cli.train_closing import closing_lines, counted, duration, one_line
+from pellucid.cli.quoting import one_line, rows, shown
+from pellucid.cli.train_closing import closing_lines, counted, duration
 from pellucid.train import (
     CompileBegun,
     Evaluated,
@@ -30,7 +30,7 @@ from pellucid.train import (
     YardsticksMeasured,
 )
 
-SAMPLE_CHARACTERS = 150  # two lines of a terminal
+SAMPLE_CELLS = 150  # two lines of a terminal
 PLAIN_STEPS = (1, 2, 5, 10, 20, 50)  # without a terminal: early signs of life, then the evaluations' lines
 PLAIN_SECONDS = 60.0  # and never longer than this without a line
 ALIVE_SECONDS = 0.25  # between two pictures of the live block: fast enough to be alive, and no thread draws it
@@ -66,7 +66,7 @@ class TrainScreen:
     def say(self, text: str) -> None:
         """Print a line that stays; what is in it is text, whatever it looks like."""
         self.spoken = time.monotonic()
-        self.console.print(Text(printable(text)))
+        self.console.print(Text(shown(text, isolate=self.console.is_terminal)))
 
     def show_for_now(self, text: str) -> None:
         """Show text in the live block until other text comes; without a terminal it is a line like any other."""
@@ -77,7 +77,7 @@ class TrainScreen:
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
         self.drawn = time.monotonic()
-        self.live.update(Text(printable(text)), refresh=True)
+        self.live.update(Text("\n".join(rows(text, self.console.width))), refresh=True)
 
     def stopping(self) -> None:
         """A signal has asked the run to stop, and the step is done."""
@@ -183,7 +183,7 @@ class TrainScreen:
         return line + (" This step was skipped: its loss or gradient was not finite." if event.skipped else "")
 
     def _sampled(self, event: Sampled) -> None:
-        self.sample = one_line(event.prompt + event.text, SAMPLE_CHARACTERS)
+        self.sample = one_line(event.prompt + event.text, SAMPLE_CELLS)
         if self.evaluated is None or self.is_alive:
             return
         now = self.evaluated
