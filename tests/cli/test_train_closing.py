@@ -13,16 +13,21 @@ def said(**changes):
 def test_a_good_run_ends_in_seven_lines():
     assert closing_lines(finished()) == [
         "On passages it never read, it hesitates between 3.5 letters a time (chance 64, the best letter table 4.0).",
-        "In bits per character: 1.800 ± 0.050 (1.810 where it did not choose the step); 1.500 per byte, 72% of xz; after"
-        " step 100, in windows of 256 tokens. Better than the best letter table (5-gram) by 0.200 ± 0.010 bits.",
+        "In bits per character: 1.800 ± 0.050 (1.810 where it did not choose the step); 1.500 per byte, 72% of xz;"
+        " after step 100, in windows of 256 tokens. Better than the best letter table (5-gram) by 0.200 ± 0.010 bits.",
         "It writes: the cat sat on the mat",
-        "Copied? No: of the 22 characters of a sample, no more than 7 in a row stand in the text (“the cat”); ten unread"
-        " passages of that length share up to 12 with it.",
+        "Copied? No: of the 22 characters of a sample, no more than 7 in a row stand in the text (“the cat”); ten"
+        " unread passages of that length share up to 12 with it.",
         "Saved in 'runs/a book' after 4:59 min: model.safetensors (step 100), config.json, tokenizer.json,"
         " metrics.jsonl, checkpoints. To share it is to share the text: tokens/ holds all of it.",
         "More time would help most: --minutes 15.",
         "Next:  pellucid generate 'runs/a book'",
     ]
+
+
+def test_a_run_that_was_cooled_down_says_from_where():
+    line = closing_lines(finished(completed=False, step=48, cooled_from=40))[0]
+    assert line == "Stopped after step 48 of 100, cooled down from step 40 on; everything is saved."
 
 
 def test_a_stopped_run_says_how_to_go_on_and_gives_no_advice():

@@ -227,7 +227,12 @@ def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(words, capsys, s
     assert pellucid_train(words, "--out", "run") == code
     said = capsys.readouterr()
     assert said.err == ""
-    for line in ("Stopping: saving", "Stopped after step 2 of 6", "Go on: pellucid train --resume run"):
+    begins = "Saved at step 2. Cooling down for" if number == signal.SIGINT else "Stopping: saving"
+    stopped = {
+        signal.SIGINT: "Stopped after step 3 of 6, cooled down from step 2 on",
+        signal.SIGTERM: "after step 2 of 6",
+    }
+    for line in (begins, stopped[number], "Go on: pellucid train --resume run"):
         assert line in said.out
     assert RunFolder.open("run").latest_checkpoint().name == "step-000002"
     assert pellucid_train("--resume", "run", flags="") == 0
@@ -242,8 +247,17 @@ def test_a_resumed_run_stops_as_gently(words, signalled):
     assert RunFolder.open("run").latest_checkpoint().name == "step-000004"
 
 
-def test_a_second_ctrl_c_ends_at_once_and_harms_nothing(words, capsys, signalled):
+def test_a_second_ctrl_c_ends_the_cooling_down(words, capsys, signalled):
     signalled(signal.SIGINT, signal.SIGINT, at=at_step(5))
+    assert pellucid_train(words, "--out", "run") == 130
+    said = capsys.readouterr().out
+    assert "Stopped after step 5 of 6" in said
+    assert "Cooling down" not in said
+    assert RunFolder.open("run").latest_checkpoint().name == "step-000005"
+
+
+def test_a_third_ctrl_c_ends_at_once_and_harms_nothing(words, capsys, signalled):
+    signalled(*[signal.SIGINT] * 3, at=at_step(5))
     assert pellucid_train(words, "--out", "run") == 130
     assert capsys.readouterr().err == "\nInterrupted.\n"
     assert RunFolder.open("run").latest_checkpoint().name == "step-000003"

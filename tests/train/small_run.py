@@ -59,13 +59,13 @@ class Heard(list[Event]):
         return [event for event in self if isinstance(event, kinds)]
 
 
-def train_small(out: Path, *, should_stop=lambda: False, **changes: Any) -> tuple[Finished, Heard]:
+def train_small(out: Path, *, watch=lambda: False, **changes: Any) -> tuple[Finished, Heard]:
     heard = Heard()
-    return train(small_request(out, **changes), heard, should_stop=should_stop), heard
+    return train(small_request(out, **changes), heard, watch=watch), heard
 
 
 def stop_after(steps: int):
-    """A `should_stop` that stops after so many steps, and whenever it is asked again."""
+    """A `watch` that stops after so many steps, and whenever it is asked again."""
     asked = iter(range(1, steps))
     return lambda: next(asked, None) is None
 

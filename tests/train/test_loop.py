@@ -8,9 +8,9 @@ from pellucid.checkpoint import RunFolder
 from pellucid.data import Batches
 from pellucid.errors import TrainingStopped
 from pellucid.optim import build_optimizer
-from pellucid.train.events import Evaluated, Replanned, Sampled, Saved, StepDone
+from pellucid.train.events import CoolingDown, Evaluated, Replanned, Sampled, Saved, StepDone
 from pellucid.train.loop import Loop
-from pellucid.train.progress import Progress
+from pellucid.train.progress import Progress, Wish
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.training_config import OptimizerConfig, ScheduleConfig
 from pellucid.yardsticks import Score
@@ -232,6 +232,65 @@ def test_a_run_counted_in_steps_is_never_planned_again(make_loop, clock):
     loop = make_loop(10, step=lambda model: Steps(model, clock, seconds=lambda step: 100.0))
     assert loop().steps == 10
     assert not loop.observe.of(Replanned)
+
+
+# --- cooling down
+
+
+def cool_after(steps, then=Wish.COOL_DOWN):
+    """Wishes to cool down after so many steps, and then something."""
+    asked = iter([Wish.GO_ON] * (steps - 1) + [Wish.COOL_DOWN])
+    return lambda: next(asked, then)
+
+
+def test_a_run_that_is_to_cool_down_saves_first_and_lets_its_rate_fall_to_the_end(make_loop):
+    loop = make_loop(100, evaluations=1)
+    state = loop(cool_after(30))
+    assert (state.step, state.steps, state.cooled_from) == (36, 100, 30)
+    assert [event.step for event in loop.observe.of(Saved)] == [30]
+    (begun,) = loop.observe.of(CoolingDown)
+    assert (begun.step, begun.steps) == (30, 36)
+    used = list(loop.train_step.fractions.values())
+    end = loop.schedule.final_fraction
+    assert used[29] == 1.0
+    assert used[30:] == pytest.approx([1 - (1 - end) * step / 6 for step in range(1, 7)])
+    assert [event.step for event in loop.observe.of(Evaluated)] == [36]
+    assert [event.steps for event in loop.observe.of(StepDone)][-6:] == [36] * 6
+
+
+def test_the_run_itself_knows_nothing_of_its_cooling_down(make_loop):
+    loop = make_loop(100, evaluations=1)
+    loop(cool_after(30))
+    assert (loop.progress.step, loop.progress.best_step, loop.progress.cooled_from) == (30, 0, None)
+    saved = loop.folder.load_checkpoint(loop.folder.latest_checkpoint())
+    assert (saved.step, saved.state["progress"]["step"]) == (30, 30)
+
+
+def test_within_the_decay_the_rate_falls_from_where_it_is(make_loop):
+    loop = make_loop(100, evaluations=1)
+    loop(cool_after(80))
+    used = list(loop.train_step.fractions.values())
+    assert len(used) == 80 + 16
+    assert used[79] > used[80] > used[81]
+    assert used[-1] == pytest.approx(loop.schedule.final_fraction)
+
+
+def test_a_second_wish_stops_the_cooling_down(make_loop):
+    loop = make_loop(100, evaluations=1)
+    assert loop(cool_after(30, then=Wish.STOP)).step == 30
+
+
+def test_nobody_waits_for_a_cooling_down_longer_than_a_minute(make_loop, clock):
+    loop = make_loop(1000, evaluations=1, step=lambda model: Steps(model, clock, seconds=lambda step: 10.0))
+    assert loop(cool_after(200)).step == 206
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_run_that_is_at_its_end_is_not_cooled_down(make_loop, steps):
+    loop = make_loop(steps, evaluations=1)
+    state = loop(cool_after(1))
+    assert state.step == 1
+    assert not loop.observe.of(CoolingDown)
 
 
 # --- numbers gone bad

@@ -27,7 +27,7 @@ def finished_run(tmp_path_factory):
 @pytest.fixture
 def stopped(tmp_path):
     """A run that was stopped after three of its six steps."""
-    finished, _ = train_small(tmp_path / "run", should_stop=stop_after(3))
+    finished, _ = train_small(tmp_path / "run", watch=stop_after(3))
     assert not finished.completed
     return tmp_path / "run"
 
@@ -185,7 +185,7 @@ def test_the_last_look_at_a_stopped_run_does_not_choose_what_is_kept(tmp_path, m
     """It was the best there ever was, and a run that had not been stopped would not have seen it."""
     bits = iter([9.0, 3.0, 2.0, 4.0])  # while pausing is timed; after steps 3, 4 and 6
     monkeypatch.setattr("pellucid.train.assembly.evaluate", lambda *_: Score("model", (next(bits),) * 10, (15,) * 10))
-    finished, _ = train_small(tmp_path / "run", should_stop=stop_after(4))
+    finished, _ = train_small(tmp_path / "run", watch=stop_after(4))
     assert finished.best_step == 4
     assert weights_step(tmp_path / "run") == "4"  # for whoever wants to use it now
     assert resume(tmp_path / "run", Heard()).best_step == 3

@@ -54,9 +54,9 @@ def assert_equal(folder, expected):
 @pytest.mark.parametrize("stops", [(1,), (2,), (4,), (6,), (1, 1, 3)], ids=str)
 def test_stopped_after_some_steps_it_ends_the_same(tmp_path, left_alone, stops):
     first, *others = stops
-    train_small(tmp_path / "run", should_stop=stop_after(first), **DROPPING)
+    train_small(tmp_path / "run", watch=stop_after(first), **DROPPING)
     for steps in others:
-        assert not resume(tmp_path / "run", Heard(), should_stop=stop_after(steps)).completed
+        assert not resume(tmp_path / "run", Heard(), watch=stop_after(steps)).completed
     heard = Heard()
     assert resume(tmp_path / "run", heard).completed
     assert heard.of(Resumed)[0].step == sum(stops)

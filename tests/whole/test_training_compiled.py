@@ -49,7 +49,7 @@ def test_compiled_and_eager_losses_agree_for_20_steps(tmp_path):
 def test_a_compiled_run_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, changes):
     _, alone = train_small(tmp_path / "alone", **SETTINGS, **changes)
     assert alone.of(Planned)[0].variant.endswith("compiled")
-    _, first = train_small(tmp_path / "run", should_stop=stop_after(7), **SETTINGS, **changes)
+    _, first = train_small(tmp_path / "run", watch=stop_after(7), **SETTINGS, **changes)
     rest = Heard()
     resume(tmp_path / "run", rest)
     assert rest.of(Resumed)[0].note == ""

@@ -20,7 +20,8 @@ def closing_lines(event: Finished) -> list[str]:
     out = shlex.quote(event.out)
     lines = []
     if not event.completed:
-        lines.append(f"Stopped after step {event.step:,} of {event.steps:,}; everything is saved.")
+        cooled = "" if event.cooled_from is None else f", cooled down from step {event.cooled_from:,} on"
+        lines.append(f"Stopped after step {event.step:,} of {event.steps:,}{cooled}; everything is saved.")
     lines += [in_words(event), " ".join(filter(None, (in_figures(event), against_the_table(event), kept_step(event))))]
     if event.skipped_steps:
         lines.append(

@@ -17,7 +17,7 @@ from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.data import Sources, builtin_corpus, open_sources
 from pellucid.errors import UserError
-from pellucid.train import Event, Finished, Planned, Request, Resumed, resume, train
+from pellucid.train import Event, Finished, Planned, Request, Resumed, Wish, resume, train
 from pellucid.training_config import TrainingConfig
 
 TOKENIZERS = {"char": "characters", "characters": "characters", "bpe": "bpe"}
@@ -35,16 +35,16 @@ def carry_out(flags: TrainFlags, begun: float) -> int:
             stop.armed = stop.armed or isinstance(event, Planned | Resumed)  # from here on there is something to save
             screen.show(event)
 
-        def should_stop() -> bool:
-            if stop.number is not None:
+        def watch() -> Wish:
+            if stop.wished == Wish.STOP:
                 screen.stopping()
-            return stop.number is not None
+            return stop.wished
 
         if flags.resume is not None:
             _require_alone(flags)
-            finished = resume(Path(flags.resume), observe, begun=begun, should_stop=should_stop)
+            finished = resume(Path(flags.resume), observe, begun=begun, watch=watch)
         else:
-            finished = train(_request(flags), observe, begun=begun, should_stop=should_stop)
+            finished = train(_request(flags), observe, begun=begun, watch=watch)
     return exit_code(finished, stop.number)
 
 
@@ -120,27 +120,35 @@ def free_folder(parent: Path, name: str) -> Path:
 
 
 class StopSignal:
-    """Which signal has asked the run to stop; until it is armed, a signal ends the process as ever."""
+    """What signals have asked of the run; until it is armed, a signal ends the process as ever."""
 
     def __init__(self) -> None:
         self.number: int | None = None
+        """The last signal."""
+        self.wished = Wish.GO_ON
         self.armed = False
 
-    def asked(self) -> bool:
-        """True once a signal came."""
-        return self.number is not None
+    def hear(self, number: int) -> bool:
+        """Take a signal as a wish: the first Ctrl-C cools the run down, the next, or SIGTERM, stops it.
+
+        Returns:
+            False if it is one too many: then it ends the process.
+        """
+        if not self.armed or self.wished == Wish.STOP:
+            return False
+        cool = number == signal.SIGINT and self.wished == Wish.GO_ON
+        self.number, self.wished = number, Wish.COOL_DOWN if cool else Wish.STOP
+        return True
 
 
 @contextmanager
 def stop_signals() -> Generator[StopSignal]:
-    """Ctrl-C and SIGTERM finish the step and save; a second one ends at once."""
+    """Signals finish the step and save; after that has been asked for, another ends the process at once."""
     stop = StopSignal()
 
     def handle(number: int, frame: FrameType | None) -> None:
         handler = before[number]
-        if stop.armed and stop.number is None:
-            stop.number = number
-        elif callable(handler):
+        if not stop.hear(number) and callable(handler):
             handler(number, frame)
 
     before = {number: signal.signal(number, handle) for number in EXIT_CODES}

@@ -16,6 +16,7 @@ from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines, counted, duration
 from pellucid.train import (
     CompileBegun,
+    CoolingDown,
     Evaluated,
     Event,
     Finished,
@@ -117,6 +118,11 @@ class TrainScreen:
                 self.say(
                     f"Planned again: {event.new_steps:,} steps fit instead of {event.old_steps:,}; one takes"
                     f" {event.step_seconds:.3f} s ({event.planned_step_seconds:.3f} s were expected)."
+                )
+            case CoolingDown():
+                self.say(
+                    f"Saved at step {event.step:,}. Cooling down for {duration(event.seconds)}: the learning rate falls"
+                    " to its end, which makes the model better. Ctrl-C again ends it here."
                 )
             case Finished():
                 self._end_live()

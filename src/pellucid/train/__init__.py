@@ -12,6 +12,7 @@ Read next: events.py.
 from pellucid.train.evaluation import evaluate
 from pellucid.train.events import (
     CompileBegun,
+    CoolingDown,
     Evaluated,
     Event,
     Finished,
@@ -27,6 +28,7 @@ from pellucid.train.events import (
     VariantTried,
     YardsticksMeasured,
 )
+from pellucid.train.progress import Wish
 from pellucid.train.recipe import PRESETS, Recipe, choose_recipe
 from pellucid.train.request import Request
 from pellucid.train.run import resume, train
@@ -35,6 +37,7 @@ from pellucid.train.variant import Variant, loss_function
 __all__ = [
     "PRESETS",
     "CompileBegun",
+    "CoolingDown",
     "Evaluated",
     "Event",
     "Finished",
@@ -51,6 +54,7 @@ __all__ = [
     "TextTokenized",
     "Variant",
     "VariantTried",
+    "Wish",
     "YardsticksMeasured",
     "choose_recipe",
     "evaluate",

@@ -194,6 +194,15 @@ class Replanned(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CoolingDown(Event):
+    """Somebody wishes to stop: what is needed to go on is saved at `step`, and the rate falls to its end at `steps`."""
+
+    step: int
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Saved(Event):
     """A complete checkpoint is on the disk."""
 
@@ -206,6 +215,8 @@ class Finished(Event):
     """The run is over, completed or stopped by a signal; model.safetensors holds the best step."""
 
     completed: bool
+    cooled_from: int | None = None
+    """The step from which the rate fell to its end at once, if somebody wished so."""
     step: int
     steps: int
     planned_steps: int

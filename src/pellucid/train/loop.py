@@ -4,8 +4,8 @@
         constant rate  │ plan again   rate falls
 
 A run is counted in steps, so it can be repeated and resumed; time only decides, once, how many. A run that is stopped
-saves first and is evaluated then, for whoever stopped it: the run that goes on from there knows nothing of that, and
-ends as if it had never been stopped.
+saves first and is cooled down and evaluated then, for whoever stopped it: the run that goes on from there knows nothing
+of that, and ends as if it had never been stopped.
 
 In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: float32.py.
 """
@@ -19,9 +19,9 @@ from pellucid.checkpoint import RunFolder
 from pellucid.errors import TrainingStopped
 from pellucid.nn import TransformerLM
 from pellucid.optim import learning_rate_fraction
-from pellucid.train.events import Evaluated, Observer, Replanned, Sampled, Saved, StepDone
+from pellucid.train.events import CoolingDown, Evaluated, Observer, Replanned, Sampled, Saved, StepDone
 from pellucid.train.facts import as_text
-from pellucid.train.progress import EVEN, ODD, Pace, Progress
+from pellucid.train.progress import EVEN, ODD, Pace, Progress, Wish
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.training_config import ScheduleConfig
 from pellucid.yardsticks import Score
@@ -54,8 +54,8 @@ class Loop:
     most_steps: float = math.inf
     """After how many the text has been read as often as it is worth."""
 
-    def __call__(self, should_stop: Callable[[], bool] = lambda: False) -> Progress:
-        """Run to the last step, or to the step after which `should_stop` is true; either way everything is saved.
+    def __call__(self, wish: Callable[[], Wish] = lambda: Wish.GO_ON) -> Progress:
+        """Run to the last step, or to the one after which somebody wishes otherwise; either way everything is saved.
 
         Returns:
             Where the run stands, judged at its last step.
@@ -64,22 +64,41 @@ class Loop:
             TrainingStopped: if going on makes no sense. What was saved stays good.
         """
         state, pace = self.progress, Pace(self.progress)
-        stopping = False
-        while state.step < state.steps and not stopping:
+        wished = Wish.GO_ON
+        while state.step < state.steps and not wished:
             if state.step == state.decay_begins:
                 self._replan(pace)
             state.step += 1
             result = self.train_step(state.step, self._learning_rate_fraction())
-            self._take_note(result, pace)
-            stopping = should_stop()
-            if self._evaluation_is_due():
+            self._take_note(state, result, pace)
+            wished, evaluate = wish(), self._evaluation_is_due()
+            if evaluate:
                 self._evaluate(state, pace)
+            if evaluate or wished:
                 self._save()
-            elif stopping:
-                self._save()
+            if wished:
                 state = replace(state)
-                self._evaluate(state, pace)
+                cooled = wished == Wish.COOL_DOWN and self._cool_down(state, pace, wish)
+                if cooled or not evaluate:
+                    self._evaluate(state, pace)
         return state
+
+    def _cool_down(self, state: Progress, pace: Pace, wish: Callable[[], Wish]) -> bool:
+        """Let the rate fall to its end within a few steps, of which a run that goes on knows nothing.
+
+        Returns:
+            Whether there were any.
+        """
+        steps = state.cooling_steps(pace.step_seconds())
+        high, low = self._learning_rate_fraction(), self.schedule.final_fraction
+        state.cooled_from, end = state.step, state.step + steps
+        if steps:
+            self.observe(CoolingDown(step=state.step, steps=end, seconds=steps * pace.step_seconds()))
+        while state.step < end and wish() != Wish.STOP:
+            state.step += 1
+            result = self.train_step(state.step, high + (low - high) * (steps - end + state.step) / steps)
+            self._take_note(state, result, pace, end)
+        return steps > 0
 
     def _evaluation_is_due(self) -> bool:
         state = self.progress
@@ -113,21 +132,21 @@ class Loop:
         )
         state.steps = new_steps
 
-    def _take_note(self, result: StepResult, pace: Pace) -> None:
-        state, batches = self.progress, self.train_step.batches
+    def _take_note(self, state: Progress, result: StepResult, pace: Pace, end: int | None = None) -> None:
+        batches, end = self.train_step.batches, end or state.steps
         bits = result.loss * self.bits_per_nat
         state.count(result, bits)
         self.observe(
             StepDone(
                 step=state.step,
-                steps=state.steps,
+                steps=end,
                 bits_per_character=bits,
                 train=state.train,
                 gradient_norm=result.gradient_norm,
                 learning_rates=self.train_step.optimizer.learning_rates(),
                 epoch=batches.epochs_after(state.step),
                 tokens_per_second=result.tokens / pace.step_seconds(),
-                seconds_left=pace.seconds_left(),
+                seconds_left=pace.step_seconds() * (end - state.step),
                 skipped=result.skipped,
             )
         )

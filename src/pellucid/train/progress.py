@@ -7,13 +7,25 @@ Read next: plan.py.
 import math
 import time
 from dataclasses import dataclass
+from enum import IntEnum
 
 from pellucid.checkpoint import Checkpoint
 from pellucid.train.step import StepResult
 from pellucid.yardsticks import Score
 
+COOLING_SHARE = 0.2  # of the steps done: what a decay to the end is worth most (the recipe's own is 0.6 of all)
+COOLING_SECONDS = 60.0  # whoever wants to stop does not want to wait longer
 SMOOTHED = 0.95  # how much of the running train loss a step keeps: a mean over about twenty
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
+
+
+class Wish(IntEnum):
+    """What whoever watches a run wants of it after a step; a plain True is a wish to stop."""
+
+    GO_ON = 0
+    STOP = 1
+    COOL_DOWN = 2
+    """Let the learning rate fall to its end now, and then stop."""
 
 
 @dataclass
@@ -41,6 +53,8 @@ class Progress:
     """Bits on each held-out passage."""
     last_held_out: float = math.inf
     """The latest score, best or not."""
+    cooled_from: int | None = None
+    """The step from which the rate fell to its end at once, because somebody wished to stop."""
 
     def count(self, result: StepResult, bits_per_character: float) -> None:
         """Take note of a step."""
@@ -51,6 +65,16 @@ class Progress:
             self.train = (
                 bits_per_character if self.train is None else self.train + share * (bits_per_character - self.train)
             )
+
+    def cooling_steps(self, step_seconds: float) -> int:
+        """How many steps a run that is to end now should still take while its rate falls.
+
+        Example:
+            >>> Progress(steps=1000, planned_steps=1000, decay_begins=400, step=300).cooling_steps(0.5)
+            60
+        """
+        wanted = max(1, round(COOLING_SHARE * self.step))
+        return max(0, min(wanted, int(COOLING_SECONDS / step_seconds), self.steps - self.step - 1))
 
     def judge(self, score: Score) -> bool:
         """Take note of a held-out score; says whether it is the best, which the even passages decide."""

@@ -25,17 +25,18 @@ from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed,
 from pellucid.train.loop import Loop
 from pellucid.train.machine import memory_in_a_sentence, reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
+from pellucid.train.progress import Wish
 from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
 from pellucid.train.trial import still_possible
 from pellucid.train.variant import Variant
 from pellucid.yardsticks import Score, longest_copied_of_each
 
-ShouldStop = Callable[[], bool]
+Watch = Callable[[], Wish]
 
 
 def train(
-    request: Request, observe: Observer, *, begun: float | None = None, should_stop: ShouldStop = lambda: False
+    request: Request, observe: Observer, *, begun: float | None = None, watch: Watch = lambda: Wish.GO_ON
 ) -> Finished:
     """Make a new run, or go on with the one that the same request began in the same folder.
 
@@ -43,7 +44,7 @@ def train(
         request: What to do.
         observe: Hears every event.
         begun: When the person pressed Enter, on time.monotonic's clock; minutes count from here. Default: now.
-        should_stop: Asked after every step.
+        watch: Asked after every step whether the run is to go on.
 
     Raises:
         UserError: if the text or the settings cannot work, or the folder is not free. Nothing is left behind.
@@ -55,7 +56,7 @@ def train(
     decided = request.first_facts(recipe)
     if _has_results(request.out):
         _require_same(RunFolder.open(request.out), decided)
-        return resume(request.out, observe, begun=begun, should_stop=should_stop)
+        return resume(request.out, observe, begun=begun, watch=watch)
     with _no_empty_folders_above(request.out), memory_in_a_sentence():
         folder = RunFolder.create(request.out, decided)
         with folder.lock(discard_on_failure=True), reproducible(request.training.threads, onednn=None):
@@ -68,12 +69,10 @@ def train(
             folder.write_run(folder.facts | made)
             sampler = Sampler(material.tokenizer, request.training.prompt, request.training.seed)
             loop = assemble(request, recipe, folder, material, sampler, heard, begun=begun)
-            return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
+            return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
 
 
-def resume(
-    path: Path, observe: Observer, *, begun: float | None = None, should_stop: ShouldStop = lambda: False
-) -> Finished:
+def resume(path: Path, observe: Observer, *, begun: float | None = None, watch: Watch = lambda: Wish.GO_ON) -> Finished:
     """Go on with a run from its latest checkpoint, with everything as it was decided then.
 
     The number of steps, and with it the schedule, is the run's own: it cannot be raised.
@@ -82,7 +81,7 @@ def resume(
         path: The run folder.
         observe: Hears every event from here on.
         begun: When the person pressed Enter. Default: now.
-        should_stop: Asked after every step.
+        watch: Asked after every step whether the run is to go on.
 
     Raises:
         RunFolderError: if there is no run, nothing to go on with, or nothing left to do.
@@ -103,7 +102,7 @@ def resume(
             folder.rewind_metrics(checkpoint)
             heard(_resumed(loop, str(variant)))
             yardsticks = YardsticksMeasured(**folder.facts["yardsticks"])
-            return _carry_out(loop, material, sampler, yardsticks, should_stop, begun=begun)
+            return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
 
 
 def _carry_out(
@@ -111,13 +110,13 @@ def _carry_out(
     material: Material,
     sampler: Sampler,
     yardsticks: YardsticksMeasured,
-    should_stop: ShouldStop,
+    watch: Watch,
     *,
     begun: float,
 ) -> Finished:
     """The loop, and what there is to say at its end."""
     started, first, batches = time.monotonic(), loop.progress.step, loop.train_step.batches
-    state = loop(should_stop)
+    state = loop(watch)
     tokens = (state.step - first) * batches.batch_size * batches.context_length
     tokens_per_second = tokens / max(time.monotonic() - started, 1e-9)
     sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
@@ -128,6 +127,7 @@ def _carry_out(
     plan = loop.folder.facts["plan"]
     finished = Finished(
         completed=state.step >= state.steps,
+        cooled_from=state.cooled_from,
         step=state.step,
         steps=state.steps,
         planned_steps=state.planned_steps,
