@@ -8,11 +8,11 @@ import pytest
 
 from pellucid.data import (
     Document,
-    decoding,
     escape_bits,
     open_prepared,
     open_sources,
     passages,
+    pieces,
     prepare,
     sources_of_texts,
     training_texts,
@@ -42,7 +42,7 @@ def tokenizers():
 @pytest.mark.parametrize("kind", ["characters", "bpe"])
 @pytest.mark.parametrize("piece_characters", [97, 1 << 16])
 def test_decoding_the_files_gives_the_text(tmp_path, monkeypatch, tokenizers, kind, piece_characters):
-    monkeypatch.setattr(decoding, "PIECE_CHARACTERS", piece_characters)
+    monkeypatch.setattr(pieces, "PIECE_CHARACTERS", piece_characters)
     tokenizer, text_sources = tokenizers[kind], sources(PROSE)
     prepared = prepare(text_sources, tokenizer, tmp_path)
     found = list(passages(text_sources))
@@ -57,9 +57,9 @@ def test_decoding_the_files_gives_the_text(tmp_path, monkeypatch, tokenizers, ki
 
 def test_tokens_do_not_depend_on_the_pieces(tmp_path, monkeypatch, tokenizers):
     whole = prepare(sources(PROSE), tokenizers["bpe"], tmp_path / "whole")
-    monkeypatch.setattr(decoding, "PIECE_CHARACTERS", 300)
-    pieces = prepare(sources(PROSE), tokenizers["bpe"], tmp_path / "pieces")
-    assert np.array_equal(whole.train.read(0, len(whole.train)), pieces.train.read(0, len(pieces.train)))
+    monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 300)
+    cut = prepare(sources(PROSE), tokenizers["bpe"], tmp_path / "cut")
+    assert np.array_equal(whole.train.read(0, len(whole.train)), cut.train.read(0, len(cut.train)))
 
 
 def test_every_document_and_every_held_out_piece_begins_with_the_end_of_text(tmp_path, tokenizers):
@@ -144,7 +144,7 @@ class TestRefusals:
 
 
 def test_progress_grows_to_one(tmp_path, monkeypatch, tokenizers):
-    monkeypatch.setattr(decoding, "PIECE_CHARACTERS", 500)
+    monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 500)
     told = []
     prepare(sources(PROSE), tokenizers["bpe"], tmp_path, on_progress=told.append)
     assert told == sorted(told)

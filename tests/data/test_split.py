@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pellucid.data import Document, decoding, passages, sample_split, sources_of_texts, training_texts
+from pellucid.data import Document, passages, pieces, sample_split, sources_of_texts, training_texts
 from pellucid.data.split import SMALLEST_TEXT, cut_places
 from pellucid.errors import DataError
 
@@ -48,7 +48,7 @@ def test_the_cut_places_are_the_stated_arithmetic(characters):
 def test_every_character_is_on_one_side_in_its_order(lengths, alphabet, data):
     texts = [data.draw(st.text(alphabet, min_size=length, max_size=length)) for length in lengths] + ["z" * 200]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoding, "PIECE_CHARACTERS", 64)
+        patch.setattr(pieces, "PIECE_CHARACTERS", 64)
         text_sources = sources(*texts)
         found = list(passages(text_sources))
     kept = dict.fromkeys(texts)  # a copy of a document is left out
@@ -60,7 +60,7 @@ def test_every_character_is_on_one_side_in_its_order(lengths, alphabet, data):
 
 
 def test_each_file_side_and_seam_opens_a_document_and_nothing_else_does(monkeypatch):
-    monkeypatch.setattr(decoding, "PIECE_CHARACTERS", 30)
+    monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 30)
     found = list(passages(sources("a" * 500, "b" * 500)))
     opened = [(p.text[0], p.tenth, p.side) for p in found if p.opens]
     expected = [("a" if k < 5 else "b", k, side) for k in range(10) for side in ("training", "held_out")]
@@ -107,7 +107,7 @@ class TestSample:
         assert (sample.complete, sample.share) == (True, 1.0)
 
     def test_a_long_text_keeps_what_stands_next_to_the_cuts(self, monkeypatch):
-        monkeypatch.setattr(decoding, "PIECE_CHARACTERS", 100)
+        monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 100)
         text_sources = sources("".join(chr(0x4E00 + place) for place in range(20_000)))
         sample, whole = sample_split(text_sources, utf8_bytes=6_000), sides(text_sources)
         assert not sample.complete

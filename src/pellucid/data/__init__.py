@@ -1,14 +1,16 @@
 """Text → batches: sources, the held-out split, token files, seeded and resumable batches.
 
-    decoding → sources → corpus → split → token_file → prepare → shuffle → batches → windows      (reading order)
+    pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file → prepare →
+    shuffle → batches → windows                                                                       (reading order)
 
 In: files, folders, a tokenizer.  Out: training batches and held-out windows.  Used by: train, yardsticks, the
-command line.  Read next: decoding.py.
+command line.  Read next: pieces.py.
 """
 
 from pellucid.data.batches import Batches
 from pellucid.data.corpus import builtin_corpus
-from pellucid.data.decoding import printable
+from pellucid.data.look_alikes import told_differences
+from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
 from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
 from pellucid.data.split import Passage, SplitSample, passages, sample_split, training_texts
@@ -39,6 +41,7 @@ __all__ = [
     "sample_split",
     "sources_of_texts",
     "token_type_for",
+    "told_differences",
     "training_texts",
     "windows",
 ]

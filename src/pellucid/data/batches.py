@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from pellucid.data.decoding import printable
+from pellucid.data.pieces import printable
 from pellucid.data.shuffle import mixed, shuffled
 from pellucid.data.token_file import TokenFile
 from pellucid.errors import ConfigError, DataError

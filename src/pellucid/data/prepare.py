@@ -19,9 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pellucid.data.decoding import printable
-from pellucid.data.sources import CODE_POINTS, Sources
+from pellucid.data.pieces import printable
+from pellucid.data.sources import Sources
 from pellucid.data.split import TENTHS, Passage, passages
+from pellucid.data.survey import CODE_POINTS
 from pellucid.data.token_file import TokenFile, TokenWriter
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer

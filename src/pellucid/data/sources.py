@@ -2,9 +2,9 @@
 
     files, folders ──open_sources──▶ Sources ──pieces()──▶ Piece, Piece, …    (never more than 65,536 characters each)
 
-A document is a file. The first reading counts, hashes and refuses; each later reading is checked against it, so that
-text that changes under a run is noticed. A file given twice, or two files with the same text, are read once: a copy
-on the other side of the held-out cut would make the loss look better than it is.
+A document is a file, or a row of a table. The first reading counts, hashes and refuses; each later reading is checked
+against it, so that text that changes under a run is noticed. A file given twice, or two documents with the same text,
+are read once: a copy on the other side of the held-out cut would make the loss look better than it is.
 
 In: paths, or texts in memory.  Out: `Sources`, `Document`, `Piece`.  Used by: split.py, corpus.py, the command line.
 Read next: split.py.
@@ -21,17 +21,23 @@ from pathlib import Path
 
 import numpy as np
 
-from pellucid.data.decoding import TextFile, cut_pieces, printable
+from pellucid.data.boilerplate import Boilerplate, WithoutBoilerplate
+from pellucid.data.folders import LeftOut, files_in, named_path
+from pellucid.data.pieces import cut_pieces, printable
+from pellucid.data.reading import (
+    FileReader,
+    ReadingOptions,
+    UnclearColumn,
+    UnclearEncoding,
+    Unreadable,
+    open_reader,
+    told,
+)
+from pellucid.data.survey import Readable, Survey
 from pellucid.errors import DataError
 
-CODE_POINTS = 0x110000  # Unicode's
-
-PROSE_SUFFIXES = frozenset((".txt", ".text", ".md", ".markdown", ".rst", ".org", ".tex", ".adoc"))
-CODE_ENDINGS = """py pyi c h cc cpp hpp cs java kt scala go rs swift js jsx ts tsx rb php pl lua r jl hs ml el lisp scm
-    clj ex exs erl f90 sql sh bash zsh ps1 bat vim css toml yaml yml ini cfg"""
-CODE_SUFFIXES = frozenset(f".{ending}" for ending in CODE_ENDINGS.split())
-READ_IN_FOLDERS = PROSE_SUFFIXES | CODE_SUFFIXES | {""}
-FOLDERS_LEFT_OUT = frozenset(("__pycache__", "node_modules", "site-packages"))
+HELD_OUT_PERCENT = 5
+MOST_HELD_OUT_PERCENT = 50
 
 
 @dataclass(frozen=True)
@@ -50,27 +56,17 @@ class Piece:
     opens: bool
 
 
-@dataclass(frozen=True)
-class DocumentFacts:
-    """What the first reading found out about one document."""
-
-    name: str
-    characters: int
-    utf8_bytes: int
-    digest: bytes
-
-
-class _TextInMemory:
+class TextInMemory:
     """A document that is a string already."""
+
+    rows = False
 
     def __init__(self, document: Document) -> None:
         self.name, self._text = printable(document.name), document.text
 
-    def pieces(self) -> Iterator[str]:
-        return cut_pieces([self._text])
-
-
-_Readable = TextFile | _TextInMemory
+    def documents(self) -> Iterator[Iterable[str]]:
+        """The one document."""
+        yield [self._text]
 
 
 class Sources:
@@ -79,6 +75,8 @@ class Sources:
     Args:
         readables: The documents. Empty ones, and ones whose text came before, are left out and told in `notes`.
         notes: Sentences about what was done on the way here.
+        drop_boilerplate: Whether licences, page numbers and running heads are left out; they are told in any case.
+        held_out_percent: How much the split holds out; 0 gives everything to training.
 
     Raises:
         DataError: if there is no text at all, or a document is not text.
@@ -89,7 +87,8 @@ class Sources:
         utf8_bytes: Its length in UTF-8.
         alphabet: Its distinct characters, sorted.
         fingerprint: SHA-256 over the documents' SHA-256, in hexadecimal: the same texts in the same order.
-        notes: Sentences for the user: what was changed, and what was left out.
+        held_out_percent: As given.
+        notes: Sentences for the user: what was changed, what was left out, what is odd.
 
     Example:
         >>> sources = sources_of_texts([Document("a", "to be"), Document("b", "or not")])
@@ -97,33 +96,46 @@ class Sources:
         (11, ' benort', ['to be', 'or not'])
     """
 
-    def __init__(self, readables: Iterable[_Readable], *, notes: Sequence[str] = ()) -> None:
-        kept: list[tuple[_Readable, DocumentFacts]] = []
-        first_with: dict[bytes, str] = {}
-        empty, copies = [], []
-        used = np.zeros(CODE_POINTS, dtype=bool)
-        marks = crlf = 0
-        for readable in readables:
-            facts = _survey(readable, used)
-            if not facts.characters:
-                empty.append(facts.name)
-                continue
-            if facts.digest in first_with:
-                copies.append(f"{facts.name} (as {first_with[facts.digest]})")
-                continue
-            first_with[facts.digest] = facts.name
-            kept.append((readable, facts))
-            if isinstance(readable, TextFile):
-                marks, crlf = marks + readable.marks_dropped, crlf + readable.crlf_changed
-        if not kept:
-            raise DataError("some text", came=f"nothing in {_some(empty)}", remedy="give a file with text in it")
-        self._readables = tuple(readable for readable, _ in kept)
-        self.documents = tuple(facts for _, facts in kept)
-        self.characters = sum(facts.characters for facts in self.documents)
-        self.utf8_bytes = sum(facts.utf8_bytes for facts in self.documents)
-        self.alphabet = "".join(map(chr, np.flatnonzero(used)))
-        self.fingerprint = hashlib.sha256(b"".join(facts.digest for facts in self.documents)).hexdigest()
-        self.notes = (*notes, *_sentences(marks, crlf, empty, copies))
+    def __init__(
+        self,
+        readables: Iterable[Readable],
+        *,
+        notes: Sequence[str] = (),
+        drop_boilerplate: bool = False,
+        held_out_percent: int = HELD_OUT_PERCENT,
+    ) -> None:
+        if not 0 <= held_out_percent <= MOST_HELD_OUT_PERCENT:
+            raise DataError(
+                f"0 to {MOST_HELD_OUT_PERCENT} percent of the text to be held out",
+                came=f"{held_out_percent}",
+                remedy=f"choose {HELD_OUT_PERCENT}, or 0 to use everything",
+            )
+        self.held_out_percent = held_out_percent
+        readables = list(readables)
+        survey = _surveyed(readables)
+        found = survey.boilerplate
+        if drop_boilerplate and any(found):
+            readables = [_without(readable, what) for readable, what in zip(readables, found, strict=True)]
+            survey = _surveyed(readables)
+        self._readables = tuple(readables)
+        self.documents = survey.documents()
+        if not len(self.documents):
+            raise DataError(
+                "some text",
+                came=f"nothing in {_some([readable.name for readable in readables])}",
+                remedy="give a file with text in it",
+            )
+        self.characters = int(self.documents.characters.sum())
+        self.utf8_bytes = int(self.documents.utf8_bytes.sum())
+        self.alphabet = "".join(map(chr, np.flatnonzero(survey.used)))
+        self.fingerprint = hashlib.sha256(self.documents.joined_digests()).hexdigest()
+        self.notes = (
+            *notes,
+            *_notes_of(readables),
+            *self._left_out(),
+            *_found([what for what in found if what], dropped=drop_boilerplate),
+            *survey.notes(),
+        )
 
     def pieces(self) -> Iterator[Piece]:
         """Read everything once more.
@@ -134,73 +146,99 @@ class Sources:
         Raises:
             DataError: if a document is not what it was at the first reading.
         """
-        for readable, facts in zip(self._readables, self.documents, strict=True):
-            digest, opens = hashlib.sha256(), True
-            for text in readable.pieces():
-                digest.update(text.encode("utf-8", "surrogatepass"))
-                yield Piece(text, opens)
-                opens = False
-            if digest.digest() != facts.digest:
-                raise DataError(
-                    f"{facts.name} to stay as it was", came="other text than a moment ago", remedy="start again"
-                )
+        number = 0
+        for readable in self._readables:
+            for blocks in readable.documents():
+                if self.documents.is_kept(number):
+                    digest, opens = hashlib.sha256(), True
+                    for text in cut_pieces(blocks):
+                        digest.update(text.encode("utf-8", "surrogatepass"))
+                        yield Piece(text, opens)
+                        opens = False
+                    if digest.digest() != self.documents.digest(number):
+                        raise _changed(readable.name)
+                number += 1
+        if number != self.documents.surveyed:
+            raise _changed(", ".join(readable.name for readable in self._readables[:3]))
+
+    def _left_out(self) -> Iterator[str]:
+        documents = self.documents
+        if len(documents.empty):
+            yield f"Left out as empty: {_some([documents.name(n) for n in documents.empty.tolist()])}."
+        if documents.copies:
+            copies = [f"{documents.name(n)} (as {documents.name(original)})" for n, original in documents.copies]
+            yield f"Left out as copies: {_some(copies)}."
 
 
-def open_sources(paths: Iterable[str | os.PathLike[str]], *, encoding: str | None = None) -> Sources:
+def open_sources(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    encoding: str | None = None,
+    text_column: str | None = None,
+    drop_boilerplate: bool = False,
+    held_out_percent: int = HELD_OUT_PERCENT,
+) -> Sources:
     """Find and survey the text in files and folders.
 
-    A file that is named is read whatever it is called. In a folder, files that end as text, Markdown or code end are
-    read in the order of their paths; hidden files and folders, other kinds and binary files are left out, and told.
+    A file that is named is read whatever it is called. In a folder, files whose names end as a known format are read
+    in the order of their paths; hidden files and folders, other kinds, binary files and tables without a clear
+    column of text are left out, and told.
 
     Args:
         paths: Files and folders.
-        encoding: None for UTF-8, or the name of the encoding of all files.
+        encoding: None for UTF-8, or the name of the encoding of all files that do not say theirs.
+        text_column: Which column of tables is text; None for the only one that can be.
+        drop_boilerplate: Whether to leave out licences, page numbers and running heads.
+        held_out_percent: How much the split holds out.
 
     Returns:
-        The documents, one a file.
+        The documents, one a file, or one a row of a table.
 
     Raises:
         DataError: if a path does not exist, a folder has nothing to read, or a file is not text.
     """
-    found: dict[Path, TextFile] = {}
+    options = ReadingOptions(encoding, text_column)
+    found: dict[Path, FileReader] = {}
     notes = [f"Read as {encoding}, as asked."] if encoding else []
     twice: list[str] = []
-    for given in map(_given, paths):
-        left_out: Counter[str] = Counter()
-        inside = list(_files_in(given, left_out)) if given.is_dir() else [_named(given)]
+    for given in map(named_path, paths):
+        left_out, unclear = LeftOut(), list[UnclearColumn]()
         before = len(found)
-        for path in inside:
-            reader = TextFile(path, encoding=encoding)
-            if given.is_dir() and encoding is None and (kind := reader.looks_binary()) and not kind.startswith("text"):
-                left_out[path.suffix.lower() or path.name] += 1
-            elif path.resolve() in found:
+        for reader in _readers(given, options, left_out, unclear):
+            if reader.path.resolve() in found:
                 twice.append(reader.name)
             else:
-                found[path.resolve()] = reader
+                found[reader.path.resolve()] = reader
         if given.is_dir() and len(found) == before and not twice:
+            if unclear:
+                raise unclear[0]
             raise DataError(
-                f"text, Markdown or code in the folder {printable(str(given))}",
-                came=f"only {_kinds(left_out)}" if left_out else "nothing",
+                f"text, documents or code in the folder {printable(str(given))}",
+                came=f"only {left_out}" if left_out else "nothing",
                 remedy="name the files themselves, or another folder",
             )
         if left_out:
-            notes.append(f"Left out {_kinds(left_out)} in {printable(str(given))}.")
+            notes.append(f"Left out {left_out} in {printable(str(given))}.{left_out.advice}")
+        notes += [f"Left out a table: {error}" for error in unclear[:3]]
     if twice:
         notes.append(f"Given twice, read once: {_some(twice)}.")
-    return Sources(found.values(), notes=notes)
+    return Sources(found.values(), notes=notes, drop_boilerplate=drop_boilerplate, held_out_percent=held_out_percent)
 
 
-def sources_of_texts(documents: Iterable[Document], *, notes: Sequence[str] = ()) -> Sources:
+def sources_of_texts(
+    documents: Iterable[Document], *, notes: Sequence[str] = (), held_out_percent: int = HELD_OUT_PERCENT
+) -> Sources:
     """Make sources of texts that are in memory already, taken as they are.
 
     Args:
         documents: The texts.
         notes: Sentences for the user.
+        held_out_percent: How much the split holds out.
 
     Returns:
         The documents.
     """
-    return Sources(map(_TextInMemory, documents), notes=notes)
+    return Sources(map(TextInMemory, documents), notes=notes, held_out_percent=held_out_percent)
 
 
 def read_documents(paths: Iterable[str | os.PathLike[str]], *, encoding: str | None = None) -> Iterator[Document]:
@@ -217,93 +255,92 @@ def read_documents(paths: Iterable[str | os.PathLike[str]], *, encoding: str | N
         DataError: as `open_sources`.
     """
     sources = open_sources(paths, encoding=encoding)
-    for readable in sources._readables:
-        yield Document(readable.name, "".join(readable.pieces()))
+    texts: list[str] = []
+    names = iter(sources.documents)
+    for piece in sources.pieces():
+        if piece.opens and texts:
+            yield Document(next(names).name, "".join(texts))
+            texts = []
+        texts.append(piece.text)
+    yield Document(next(names).name, "".join(texts))
 
 
-def _survey(readable: _Readable, used: np.ndarray) -> DocumentFacts:
-    """Read one document once: its length, its digest, and its characters marked in `used`."""
-    characters = utf8_bytes = 0
-    digest = hashlib.sha256()
-    for piece in readable.pieces():
+def _readers(
+    given: Path, options: ReadingOptions, left_out: LeftOut, unclear: list[UnclearColumn]
+) -> Iterator[FileReader]:
+    """The readers of a path; of a folder, those of its files that can be read."""
+    if not given.is_dir():
+        yield open_reader(given, options)
+        return
+    for path in files_in(given, left_out):
         try:
-            encoded = piece.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise DataError(
-                f"characters in {readable.name}",
-                came=f"half of one (U+{ord(piece[error.start]):04X}, a lone surrogate)",
-                remedy="repair the text, or name the encoding it really has",
-            ) from error
-        characters += len(piece)
-        utf8_bytes += len(encoded)
-        digest.update(encoded)
-        used[np.frombuffer(piece.encode("utf-32-le"), dtype="<u4")] = True
-    return DocumentFacts(readable.name, characters, utf8_bytes, digest.digest())
-
-
-def _named(path: Path) -> Path:
-    """Check a path that the user wrote."""
-    name = printable(str(path))
-    if not path.exists():
-        raise DataError(
-            "a file or folder with text", came=f"{name}, which does not exist", remedy="check the spelling and the path"
-        )
-    if not path.is_file():
-        raise DataError(
-            "a file or folder with text",
-            came=f"{name}, a pipe or device that can be read only once",
-            remedy="save its text in a file first",
-        )
-    return path
-
-
-def _given(path: str | os.PathLike[str]) -> Path:
-    """The path, unless it is empty, as an unset variable of a shell is: that would mean the folder one stands in."""
-    if not os.fspath(path):
-        raise DataError(
-            "the name of a file or folder", came="an empty one", remedy="name it, or give . for this folder"
-        )
-    return Path(path)
-
-
-def _files_in(folder: Path, left_out: Counter[str]) -> Iterator[Path]:
-    """Yield the readable files of a folder in the order of their paths, counting the others by their ending."""
-    found = []
-    for parent, folders, names in os.walk(folder, onerror=_unreadable_folder):
-        folders[:] = [f for f in folders if not f.startswith(".") and f not in FOLDERS_LEFT_OUT]
-        found += [Path(parent, name) for name in names if not name.startswith(".")]
-    for path in sorted(found, key=lambda path: path.parts):
-        if path.suffix.lower() in READ_IN_FOLDERS and path.is_file():
-            yield path
+            reader = open_reader(path, options)
+            reader.check()
+        except Unreadable:
+            left_out.add(path)
+        except UnclearColumn as error:
+            unclear.append(error)
         else:
-            left_out[path.suffix.lower() or path.name] += 1
+            yield reader
 
 
-def _unreadable_folder(error: OSError) -> None:
-    raise DataError(
-        f"to read the folder {printable(str(error.filename))}",
-        came=f"“{error.strerror}”",
-        remedy="check the path and its permissions",
-    ) from error
+def _surveyed(readables: Sequence[Readable]) -> Survey:
+    """Read all; files in an unclear encoding are refused together, by the sentence about the first."""
+    survey, unclear = Survey(), list[UnclearEncoding]()
+    for readable in readables:
+        try:
+            survey.read(readable)
+        except UnclearEncoding as error:
+            unclear.append(error)
+    if len(unclear) > 1:
+        first, more = unclear[0], len(unclear) - 1
+        raise UnclearEncoding(
+            first.expected,
+            came=f"{first.came}, and {more:,} more file{'s' * (more > 1)} that {'are' if more > 1 else 'is'} not UTF-8",
+            remedy=first.remedy,
+        ) from first
+    if unclear:
+        raise unclear[0]
+    return survey
 
 
-def _kinds(left_out: Counter[str]) -> str:
-    count = left_out.total()
-    kinds = ", ".join(f"{printable(kind)} {n:,}" for kind, n in left_out.most_common(4))
-    return f"{count:,} file{'s' * (count > 1)} of other kinds ({kinds}{', …' * (len(left_out) > 4)})"
+def _without(readable: Readable, found: Boilerplate | None) -> Readable:
+    return WithoutBoilerplate(readable, found) if found and isinstance(readable, FileReader) else readable
+
+
+def _notes_of(readables: Iterable[Readable]) -> list[str]:
+    """What the readers changed, added up."""
+    changes: Counter[str] = Counter()
+    for readable in readables:
+        if isinstance(readable, FileReader | WithoutBoilerplate):
+            changes[readable.told_kind] += bool(readable.told_kind)
+            changes.update(readable.changes)
+    return told(changes)
+
+
+def _found(found: Sequence[Boilerplate], *, dropped: bool) -> Iterator[str]:
+    """One line about what is no part of the text."""
+    parts = []
+    if licence := sum(what.licence for what in found):
+        parts.append(f"a licence around the text ({licence:,} characters)")
+    if numbers := sum(what.page_numbers for what in found):
+        example = next(what.example for what in found if what.page_numbers)
+        parts.append(f"{numbers:,} page numbers (“{example}”)")
+    heads = Counter[str]()
+    for what in found:
+        heads.update(what.heads)
+        heads.update(what.numbered_heads)
+    if heads:
+        parts.append(f"{heads.total():,} running heads (“{printable(heads.most_common(1)[0][0])}”)")
+    if parts:
+        done = "left out, as asked" if dropped else "--drop-boilerplate leaves it out"
+        yield f"Found what seems no part of the text: {', '.join(parts)}; {done}."
+
+
+def _changed(name: str) -> DataError:
+    return DataError(f"{name} to stay as it was", came="other text than a moment ago", remedy="start again")
 
 
 def _some(names: Sequence[str]) -> str:
     """A few of many names."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "") or "no file"
-
-
-def _sentences(marks: int, crlf: int, empty: Sequence[str], copies: Sequence[str]) -> Iterator[str]:
-    if marks:
-        yield f"Dropped the byte-order mark at the start of {marks:,} file{'s' * (marks > 1)}."
-    if crlf:
-        yield f"Turned {crlf:,} line end{'s' * (crlf > 1)} from CR LF into LF."
-    if empty:
-        yield f"Left out as empty: {_some(empty)}."
-    if copies:
-        yield f"Left out as copies: {_some(copies)}."

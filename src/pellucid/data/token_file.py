@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pellucid.data.decoding import printable
+from pellucid.data.pieces import printable
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer
 

@@ -1,0 +1,25 @@
+"""Files as people have them → documents of plain text, read as a stream and unharmed by hostile ones.
+
+    packed → encodings → decoding → reader → plain · lines · srt · html · archive · xml_stream · paragraphs ·
+    docx · odt · epub · columns · csv · jsonl → kinds                                          (reading order)
+
+In: paths.  Out: a reader for each file.  Used by: sources.py, folders.py.  Read next: packed.py.
+"""
+
+from pellucid.data.reading.columns import UnclearColumn
+from pellucid.data.reading.decoding import UnclearEncoding
+from pellucid.data.reading.kinds import SUFFIXES, Kind, Unreadable, kind_of_name, open_reader
+from pellucid.data.reading.reader import FileReader, ReadingOptions, told
+
+__all__ = [
+    "SUFFIXES",
+    "FileReader",
+    "Kind",
+    "ReadingOptions",
+    "UnclearColumn",
+    "UnclearEncoding",
+    "Unreadable",
+    "kind_of_name",
+    "open_reader",
+    "told",
+]
