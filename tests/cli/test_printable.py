@@ -1,10 +1,11 @@
+import json
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pellucid.cli.printable import PrintableStream, printable
+from pellucid.cli.printable import PrintableStream, printable, printable_json
 from pellucid.text import GraphemeStream
 
 HIDDEN = [chr(code) for code in (*range(0xE0000, 0xE1000), *range(0xFE00, 0xFE10), *range(0x180B, 0x1810))]
@@ -97,3 +98,14 @@ def test_a_stream_keeps_only_what_the_next_characters_are_judged_by():
     for _ in range(1000):
         stream.push("abc")
     assert len(stream._text) < 10
+
+
+@given(EVERYTHING | TANGLED)
+def test_json_reads_the_same_and_holds_nothing_that_acts(text):
+    line = printable_json({"text": text})
+    assert json.loads(line) == {"text": text}
+    assert not {c for c in line if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")} | set(line) & set(BIDIRECTIONAL)
+
+
+def test_json_stays_readable_in_every_script():
+    assert printable_json(["中文", "سلام"]) == '["中文", "سلام"]'

@@ -399,3 +399,12 @@ def test_many_at_once_write_what_each_writes_alone(model, characters):
     greedy = {"temperature": 0.0, "max_tokens": 20}
     together = complete(model, characters, prompts, GenerationConfig(**greedy))
     assert [made.text for made in together] == [text_of(model, characters, p, **greedy).text for p in prompts]
+
+
+def test_for_the_eye_chunks_end_where_a_grapheme_ends(bytes_only):
+    text = "e\u0301कि👨\u200d👩\u200d👧!"
+    script = bytes_only.encode(text).tolist()
+    model = forced(model_for(bytes_only, context_length=64), script)
+    writing = Writing(model, bytes_only, ["x"], GenerationConfig(max_tokens=len(script), temperature=0.0))
+    assert [chunk for _, chunk in writing.whole_graphemes()] == ["e\u0301", "कि", "👨\u200d👩\u200d👧", "!"]
+    assert writing.completions[0].text == text

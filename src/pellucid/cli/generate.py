@@ -1,13 +1,13 @@
 """`pellucid generate RUN [PROMPT]`: lets a model go on from a prompt, and shows the text as it is written.
 
 The text goes to standard output, prompt included, and what is to be said about it (the seed, why it ended) to standard
-error. With --json there is one object for each text on standard output, and nothing is made printable.
+error. On a terminal as elsewhere it comes in whole graphemes: a letter waits for its marks. With --json there is one
+object for each text on standard output, and the text in it is the model's own.
 
 In: flags.  Out: text.  Used by: main.  Read next: tokens.py.
 """
 
 import dataclasses
-import json
 import os
 import sys
 import time
@@ -19,7 +19,7 @@ import tyro
 
 import pellucid
 from pellucid.cli.arguments import parse, text_argument, text_from_stdin
-from pellucid.cli.printable import printable
+from pellucid.cli.printable import PrintableStream, printable_json
 from pellucid.generation_config import GenerationConfig
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def main(words: Sequence[str]) -> None:
         for _ in writing:
             pass
         for completion in writing.completions:
-            print(json.dumps(as_json(completion), ensure_ascii=False))
+            print(printable_json(as_json(completion)))
         return
     _tell_dropped(writing)
     begun = time.perf_counter()
@@ -73,15 +73,18 @@ def as_json(completion: "Completion") -> dict[str, Any]:
 
 
 def _texts(writing: "Writing"):
-    """What is printed: the first text as it is written, the others, written beside it, after it."""
+    """What is printed: the first text as it is written, by graphemes; the others, written beside it, after it."""
     first, *others = writing.completions
-    yield _heading(writing, 0) + _marked(first.prompt)
-    for number, chunk in writing:
+    screen = PrintableStream()
+    yield _heading(writing, 0) + _marked(screen.push(first.prompt))
+    for number, chunk in writing.whole_graphemes():
         if number == 0:
-            yield printable(chunk)
-    yield "\n"
+            yield screen.push(chunk)
+    yield screen.finish() + "\n"
     for number, completion in enumerate(others, 1):
-        yield _heading(writing, number) + _marked(completion.prompt) + printable(completion.text) + "\n"
+        screen = PrintableStream()
+        yield _heading(writing, number) + _marked(screen.push(completion.prompt))
+        yield screen.push(completion.text) + screen.finish() + "\n"
 
 
 def _heading(writing: "Writing", number: int) -> str:
@@ -90,9 +93,8 @@ def _heading(writing: "Writing", number: int) -> str:
     return f"--- {number + 1} of {len(writing.completions)}, seed {writing.completions[number].seed}\n"
 
 
-def _marked(prompt: str) -> str:
+def _marked(shown: str) -> str:
     """The prompt, bold on a terminal, so that one sees where the model begins."""
-    shown = printable(prompt)
     return f"\x1b[1m{shown}\x1b[0m" if shown and sys.stdout.isatty() and not os.environ.get("NO_COLOR") else shown
 
 

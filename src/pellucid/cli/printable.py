@@ -8,8 +8,10 @@ are part of it (Persian, Indic scripts, families and flags) they stay, as do new
 In: text.  Out: text.  Used by: every verb that prints text it was given.  Read next: quoting.py.
 """
 
+import json
 import re
 import unicodedata
+from typing import Any
 
 _FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"  # a black flag, a region, the end
 _OBEYED = (
@@ -24,6 +26,7 @@ _SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS = "\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 
 _FOUND = re.compile(f"{_FLAG}|[{_OBEYED}{_JOINERS}{_SELECTORS}{_TAGS}]")
+_ESCAPED = re.compile(f"[{_OBEYED}]")
 _IS_SELECTOR = re.compile(f"[{_SELECTORS}]")
 
 
@@ -37,6 +40,16 @@ def printable(text: str) -> str:
         'plain, ␛[31mred␍, ⟨U+009B⟩ and ⟨U+202E⟩'
     """
     return _between(text, 0, len(text))
+
+
+def printable_json(value: Any) -> str:
+    """JSON on one line, readable in any script, with what a terminal would obey as escapes; it reads the same.
+
+    Example:
+        >>> print(printable_json({"text": "中\\x9b"}))
+        {"text": "中\\u009b"}
+    """
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 class PrintableStream:

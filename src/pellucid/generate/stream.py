@@ -24,7 +24,7 @@ from pellucid.generate.sampling import new_seed, sample
 from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
 from pellucid.generation_config import GenerationConfig
 from pellucid.nn import TransformerLM
-from pellucid.text import TextTokenizer, bytes_begun, states_after_tokens
+from pellucid.text import GraphemeStream, TextTokenizer, bytes_begun, states_after_tokens
 
 BROKEN = "\ufffd"
 """What bytes decode to that are no character, or not yet."""
@@ -247,6 +247,16 @@ class Writing:
             completions[number].text += chunk
             if chunk:
                 yield number, chunk
+
+    def whole_graphemes(self) -> Iterator[tuple[int, str]]:
+        """Write, for the eye: as iterating, but a chunk ends where a grapheme ends, so the last waits for the next."""
+        streams = [GraphemeStream() for _ in self.completions]
+        for number, chunk in self:
+            if whole := streams[number].push(chunk):
+                yield number, whole
+        for number, stream in enumerate(streams):
+            if last := stream.finish():
+                yield number, last
 
     def _take(self, completion: Completion, token_id: int, text: TextStream, finder: StopFinder) -> str:
         """The characters that an id adds to a completion, and whether it ends there."""
