@@ -68,7 +68,8 @@ def test_the_fastest_that_is_right_is_chosen(variants):
     ("again", "chosen"),
     [(1.05, "float32, written-out attention, compiled"), (1.3, "bfloat16, written-out attention, compiled")],
 )
-def test_those_near_the_fastest_are_timed_once_more(variants, again, chosen):
+def test_those_near_the_fastest_are_timed_once_more(variants, monkeypatch, again, chosen):
+    monkeypatch.setattr(trial, "MOST_GAIN", math.inf)
     timed = []
 
     def time_step(loss):
@@ -88,6 +89,14 @@ def test_those_near_the_fastest_are_timed_once_more(variants, again, chosen):
     )
     assert str(variant) == chosen
     assert timed.count("float32, written-out attention, eager") == 1  # far behind: once is enough
+
+
+@pytest.mark.parametrize(("eager", "programs"), [(4.0, ["bfloat16"]), (1.7, ["bfloat16", "float32"])])
+def test_no_second_program_is_made_where_the_first_is_out_of_its_reach(variants, monkeypatch, eager, programs):
+    monkeypatch.setitem(SPEEDS, "float32, written-out attention, eager", eager)
+    _, _, heard = choose()
+    compiled = [event.variant for event in heard.of(VariantTried) if event.variant.endswith("compiled")]
+    assert [variant.split(",")[0] for variant in compiled] == programs
 
 
 @pytest.mark.parametrize(

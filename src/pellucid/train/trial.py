@@ -35,6 +35,7 @@ from pellucid.training_config import TrainingConfig
 
 COMPILE_SECONDS = 30.0  # cold, 4 layers; 12 to 40 were measured on two cores (docs/log.md)
 COMPILE_GAIN = 1.4  # what compiling has brought at least, of the eager step's time
+MOST_GAIN = 1.8  # what compiling has brought at most in one number type: 1.73 times at 4 x 128 (docs/log.md)
 WORTHWHILE_PRODUCTS = 1.3  # bfloat16 products must be this much faster, or conversions eat the gain
 FUSED_FROM = 1024  # positions from which the weights' memory, rows x heads x positions^2 / 2, costs more than it saves
 NO_COMPILER = "this machine has no C++ compiler, such as g++"
@@ -79,7 +80,7 @@ def choose_variant(
         expected = reference(model, batch)
     tried: list[_Tried] = []
 
-    def attempt(precision: str, compiled: bool) -> float | None:
+    def attempt(precision: str, compiled: bool) -> float:
         variant = Variant(precision=precision, attention=attention, compiled=compiled)
         found, spent = _attempt(model, batch, variant, expected, time_step, observe)
         if found:
@@ -102,8 +103,9 @@ def choose_variant(
     if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
         for precision in _to_compile(precisions, attention, batch[0].device.type, observe):
             spent = attempt(precision, True)
-            worked = any(one.variant.compiled for one in tried)
-            if worked and (spent is None or spent > COMPILE_SECONDS / 3):  # a cold compiler: one program is enough
+            fastest = min((one.step_seconds for one in tried if one.variant.compiled), default=math.inf)
+            # another program cannot be faster, or a cold compiler takes longer than it could save
+            if tried[0].step_seconds / fastest > MOST_GAIN or (fastest < math.inf and spent > COMPILE_SECONDS / 3):
                 break
     compiled = {one.variant.precision for one in tried if one.variant.compiled}
     for precision in precisions[:-1]:
