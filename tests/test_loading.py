@@ -11,9 +11,9 @@ import pellucid
 from pellucid import presets
 from pellucid.checkpoint import RunFolder
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
-from pellucid.loading import load
+from pellucid.loading import Loaded, load
 from pellucid.nn import TransformerLM
-from pellucid.text import character_tokenizer
+from pellucid.text import character_tokenizer, train_byte_pairs
 
 TEXT = "to be, or not to be: that is the question.\n"
 
@@ -175,3 +175,34 @@ def test_the_text_it_was_trained_on_may_change(tmp_path):
     make_run(tmp_path / "run", TEXT)
     (tmp_path / "book.txt").write_text("another book with other letters")
     assert load(tmp_path / "run").generate("to be", max_tokens=5, seed=0) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "prompt", "names"),
+    [
+        ("علی کتاب خواند", "علي", ("U+064A", "ARABIC LETTER FARSI YEH")),
+        ("caf\u00e9 au lait", "cafe\u0301", ("U+0301", "LATIN SMALL LETTER E WITH ACUTE")),
+        ("cafe\u0301 au lait", "caf\u00e9", ("U+00E9", "COMBINING ACUTE ACCENT")),
+    ],
+)
+def test_of_an_unknown_letter_in_a_prompt_the_texts_own_look_alike_is_named(tmp_path, text, prompt, names):
+    make_run(tmp_path / "run", text)
+    for write in (load(tmp_path / "run").generate, lambda prompt: list(load(tmp_path / "run").stream(prompt))):
+        with pytest.raises(TokenizerError) as caught:
+            write(prompt)
+        assert all(name in str(caught.value) for name in names)
+
+
+def test_an_unknown_letter_without_a_look_alike_is_named_alone(run):
+    with pytest.raises(TokenizerError, match=r"unknown 'Z' .*leave them out"):
+        load(run).generate("toZ")
+
+
+def test_what_a_model_of_bytes_writes_is_text_unless_raw(tmp_path):
+    tokenizer = train_byte_pairs(["a"], 257)
+    torch.manual_seed(0)
+    shape = {"d_model": 32, "num_heads": 4, "num_layers": 1, "context_length": 16}
+    loaded = Loaded(TransformerLM(presets.default(vocab_size=257, **shape)).eval(), tokenizer)
+    settings = {"max_tokens": 50, "temperature": 2.0, "seed": 1}
+    assert "\ufffd" not in loaded.generate("中", **settings)
+    assert "\ufffd" in loaded.generate("中", **settings, raw=True)

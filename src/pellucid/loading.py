@@ -16,8 +16,9 @@ from typing import Any
 import torch
 
 from pellucid.checkpoint import RunFolder, read_model
+from pellucid.data import told_differences
 from pellucid.errors import ModelFileError, TokenizerError
-from pellucid.generate import Completion, GenerationConfig, Writing, complete
+from pellucid.generate import Completion, GenerationConfig, Writing
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer, load_tokenizer
 
@@ -48,17 +49,21 @@ class Loaded:
 
         Args:
             prompt: Text to go on from.
-            settings: Fields of `GenerationConfig`: max_tokens, temperature, top_k, top_p, min_p, stop, seed.
+            settings: Fields of `GenerationConfig`: max_tokens, temperature, top_k, top_p, min_p, stop, seed, raw.
 
         Raises:
             GenerationError: for a setting out of its range or a prompt too long.
-            TokenizerError: if the prompt has characters that the model does not know, naming them.
+            TokenizerError: if the prompt has characters that the model does not know, naming them, and those that look
+                like them where the model's own text has such.
         """
         return self.complete([prompt], **settings)[0].text
 
     def complete(self, prompts: list[str], **settings: Any) -> list[Completion]:
         """The same for several prompts side by side, each with all facts: text, ids, seed, why it ended."""
-        return complete(self.model, self.tokenizer, prompts, _config(settings))
+        writing = self.writing(prompts, **settings)
+        for _ in writing:
+            pass
+        return writing.completions
 
     def stream(self, prompt: str = "", **settings: Any) -> Iterator[str]:
         """The same in pieces as they come, never half a character; joined they are what `generate` gives."""
@@ -67,7 +72,14 @@ class Loaded:
 
     def writing(self, prompts: list[str], **settings: Any) -> Writing:
         """Several texts being written, to be iterated over: (number, chunk)."""
-        return Writing(self.model, self.tokenizer, prompts, _config(settings))
+        try:
+            return Writing(self.model, self.tokenizer, prompts, _config(settings))
+        except TokenizerError as error:
+            told = told_differences("\n".join(prompts), _alphabet(self.tokenizer))
+            if not told:
+                raise
+            remedy = "write them as the text does: " + "; ".join(sentence.removesuffix(".") for sentence in told)
+            raise TokenizerError(error.expected, came=error.came, remedy=remedy) from None
 
 
 def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
@@ -92,6 +104,10 @@ def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
     model, tokenizer = read_model(path), load_tokenizer(path)
     _require_a_pair(model, tokenizer, facts, path)
     return Loaded(model.to(device), tokenizer, facts)
+
+
+def _alphabet(tokenizer: TextTokenizer) -> str:
+    return tokenizer.decode(range(tokenizer.vocab_size)) if tokenizer.kind == "characters" else ""
 
 
 def _config(settings: Mapping[str, Any]) -> GenerationConfig:

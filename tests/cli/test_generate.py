@@ -10,6 +10,7 @@ import torch
 from pellucid import presets
 from pellucid.checkpoint import RunFolder
 from pellucid.cli.main import run
+from pellucid.cli.printable import printable
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
 
@@ -170,6 +171,7 @@ def test_any_locale_will_do(any_bytes):
 HELP = """
 import sys
 from pellucid.cli.main import run
+from pellucid.cli.printable import printable
 run(["generate", "--help"])
 print(sys.modules.keys() & {"torch", "numpy", "rich", "tokenizers"})
 """
@@ -180,3 +182,30 @@ def test_help_needs_no_torch():
     assert said.endswith("set()\n")
     for flag in ("max-tokens", "temperature", "top-k", "top-p", "min-p", "stop", "seed", "num-samples", "json"):
         assert f"--{flag}" in said
+
+
+def test_what_is_written_is_text_and_raw_turns_that_off(any_bytes, generate):
+    words = ("中文", "--max-tokens", "100", "--temperature", "3", "--seed", "1", "--json")
+    assert "\ufffd" not in json.loads(generate(any_bytes, *words)[1])["text"]
+    assert "\ufffd" in json.loads(generate(any_bytes, *words, "--raw")[1])["text"]
+
+
+def test_a_text_is_shown_as_it_would_be_at_once_and_json_tells_what_it_is(any_bytes, generate):
+    words = ("नमस्", "--max-tokens", "200", "--temperature", "2", "--seed", "3")
+    said = json.loads(generate(any_bytes, *words, "--json")[1])
+    _, shown, _ = generate(any_bytes, *words)
+    assert shown == printable("नमस्" + said["text"]) + "\n"
+
+
+def test_json_on_a_terminal_commands_nothing(any_bytes, generate):
+    line = generate(any_bytes, "a\x9b31m\u202e", "--max-tokens", "1", "--json")[1]
+    assert not set(line) & set("\x9b\u202e")
+    assert json.loads(line)["prompt"] == "a\x9b31m\u202e"
+
+
+def test_a_look_alike_of_an_unknown_letter_is_named(tmp_path, generate):
+    persian = save(tmp_path / "persian", character_tokenizer(["علی"]))
+    code, _, err = generate(persian, "علي")
+    assert code == 2
+    assert "ARABIC LETTER FARSI YEH" in err
+    assert err.count("\n") == 1
