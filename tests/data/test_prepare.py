@@ -145,6 +145,7 @@ class TestRefusals:
 
 def test_progress_grows_to_one(tmp_path, monkeypatch, tokenizers):
     monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 500)
+    monkeypatch.setattr(sys.modules["pellucid.data.prepare"], "ENCODED_TOGETHER", 4000)
     told = []
     prepare(sources(PROSE), tokenizers["bpe"], tmp_path, on_progress=told.append)
     assert told == sorted(told)

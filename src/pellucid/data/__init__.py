@@ -13,7 +13,7 @@ from pellucid.data.look_alikes import told_differences
 from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
 from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
-from pellucid.data.split import Passage, SplitSample, passages, sample_split, training_texts
+from pellucid.data.split import Passage, Split, SplitSample, passages, sample_split, split_of, training_texts
 from pellucid.data.token_file import TokenFile, TokenHeader, TokenWriter, check_vocabulary, token_type_for
 from pellucid.data.windows import IGNORED, windows
 
@@ -25,6 +25,7 @@ __all__ = [
     "Passage",
     "PreparedData",
     "Sources",
+    "Split",
     "SplitSample",
     "TokenFile",
     "TokenHeader",
@@ -40,6 +41,7 @@ __all__ = [
     "read_documents",
     "sample_split",
     "sources_of_texts",
+    "split_of",
     "token_type_for",
     "told_differences",
     "training_texts",

@@ -97,7 +97,8 @@ class BoilerplateFinder:
 
     def __init__(self) -> None:
         self._pieces = self._characters = 0
-        self._start, self._end = 0, None
+        self._start = 0
+        self._end: int | None = None
         self._numbers = _Series()
         self._with_number: dict[str, _Series] = {}
         self._beside: Counter[str] = Counter()

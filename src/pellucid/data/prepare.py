@@ -11,7 +11,6 @@ Used by: train, the command line.  Read next: batches.py.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +27,8 @@ from pellucid.errors import DataError
 from pellucid.text import TextTokenizer
 
 TRAIN_FILE, HELD_OUT_FILE = "train.tokens", "held_out.tokens"
-ENCODED_TOGETHER = 16  # passages of 65,536 characters: enough for every core, some 200 MB of the library's records
+ENCODED_TOGETHER = 1 << 20  # characters: enough for every core, some 200 MB of the library's records
+MOST_TOGETHER = 4096  # passages, if they are short
 UNICODE_SCALARS = CODE_POINTS - 2048  # code points that can be a character
 
 
@@ -76,7 +76,7 @@ class PreparedData:
 
     Attributes:
         train: The training ids.
-        held_out: The ten held-out passages.
+        held_out: The ten held-out passages; none if everything is for training, and then there is no held-out figure.
         text_fingerprint: Of the sources.
         escape_bits: What an escaped character costs.
     """
@@ -163,6 +163,9 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
             came=f"the texts {train.header.text[:12]} and {held_out.header.text[:12]}",
             remedy="prepare the text again",
         )
+    price = escape_bits(train.header.characters, train.header.distinct_characters)
+    if not len(held_out.documents):
+        return PreparedData(train, (), train.header.text, price)
     starts = [*held_out.documents[:, 0].tolist(), len(held_out) - 1]
     pieces = []
     for tenth in range(TENTHS):
@@ -174,13 +177,20 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         tokens = held_out.read(starts[inside[0]], starts[inside[-1] + 1])
         characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()
         pieces.append(HeldOutPiece(tokens, characters, escaped))
-    price = escape_bits(train.header.characters, train.header.distinct_characters)
     return PreparedData(train, tuple(pieces), train.header.text, price)
 
 
 def _together(stream: Iterator[Passage]) -> Iterator[list[Passage]]:
     """Batch passages so that the tokenizer has work for every core."""
-    while batch := list(itertools.islice(stream, ENCODED_TOGETHER)):
+    batch: list[Passage] = []
+    characters = 0
+    for passage in stream:
+        batch.append(passage)
+        characters += len(passage.text)
+        if characters >= ENCODED_TOGETHER or len(batch) >= MOST_TOGETHER:
+            yield batch
+            batch, characters = [], 0
+    if batch:
         yield batch
 
 

@@ -77,6 +77,7 @@ class Sources:
         notes: Sentences about what was done on the way here.
         drop_boilerplate: Whether licences, page numbers and running heads are left out; they are told in any case.
         held_out_percent: How much the split holds out; 0 gives everything to training.
+        hold_out_documents: Whether the split may hold out whole documents, if there are enough of them.
 
     Raises:
         DataError: if there is no text at all, or a document is not text.
@@ -87,7 +88,7 @@ class Sources:
         utf8_bytes: Its length in UTF-8.
         alphabet: Its distinct characters, sorted.
         fingerprint: SHA-256 over the documents' SHA-256, in hexadecimal: the same texts in the same order.
-        held_out_percent: As given.
+        held_out_percent: As given, like `hold_out_documents`: what split.py goes by.
         notes: Sentences for the user: what was changed, what was left out, what is odd.
 
     Example:
@@ -103,6 +104,7 @@ class Sources:
         notes: Sequence[str] = (),
         drop_boilerplate: bool = False,
         held_out_percent: int = HELD_OUT_PERCENT,
+        hold_out_documents: bool = False,
     ) -> None:
         if not 0 <= held_out_percent <= MOST_HELD_OUT_PERCENT:
             raise DataError(
@@ -110,7 +112,7 @@ class Sources:
                 came=f"{held_out_percent}",
                 remedy=f"choose {HELD_OUT_PERCENT}, or 0 to use everything",
             )
-        self.held_out_percent = held_out_percent
+        self.held_out_percent, self.hold_out_documents = held_out_percent, hold_out_documents
         readables = list(readables)
         survey = _surveyed(readables)
         found = survey.boilerplate
@@ -222,7 +224,13 @@ def open_sources(
         notes += [f"Left out a table: {error}" for error in unclear[:3]]
     if twice:
         notes.append(f"Given twice, read once: {_some(twice)}.")
-    return Sources(found.values(), notes=notes, drop_boilerplate=drop_boilerplate, held_out_percent=held_out_percent)
+    return Sources(
+        found.values(),
+        notes=notes,
+        drop_boilerplate=drop_boilerplate,
+        held_out_percent=held_out_percent,
+        hold_out_documents=True,
+    )
 
 
 def sources_of_texts(

@@ -7,25 +7,32 @@ Held out is the last 5 % of each tenth of the concatenation, counted in characte
 each right after text of its own kind. A cut moves forward, never past 32 characters, to the end of a grapheme, so that
 no letter is parted from its marks. Cuts, seams and ends of files all open a new document.
 
-In: `Sources`.  Out: `Passage`, `passages`, `training_texts`, `SplitSample`, `sample_split`.
+Of many documents, whole ones are held out instead: every 20th, beginning with the one of the first 20 that brings the
+sum of characters nearest to 5 %. What is held out is then cut into ten passages of equal length, so that the figure has
+an error as ever. And who wants everything used holds out nothing.
+
+In: `Sources`.  Out: `Split`, `split_of`, `Passage`, `passages`, `training_texts`, `SplitSample`, `sample_split`.
 Used by: prepare.py, tokenizer training, yardsticks.  Read next: token_file.py.
 """
 
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pellucid.data.sources import Sources
+import numpy as np
+
+from pellucid.data.sources import HELD_OUT_PERCENT, Sources
 from pellucid.errors import DataError
+from pellucid.text.graphemes import graphemes
 
 TENTHS = 10
-HELD_OUT_PERCENT = 5
 SMALLEST_TEXT = TENTHS * 100 // HELD_OUT_PERCENT  # 200 characters: one held out in each tenth
+FEWEST_DOCUMENTS = 20  # with fewer, a twentieth is no whole document
+LARGEST_DOCUMENT = 0.1  # of the text; if a larger one fell to either side, that side would be about it
 LONGEST_SHIFT = 32  # characters; no real grapheme is longer
 SAMPLE_BYTES = 2_500_000  # what xz and all n-grams get through in about 3 s on one core
 
@@ -34,7 +41,10 @@ Side = Literal["training", "held_out"]
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch of one document on one side of the split; `opens` is true where a document, or a side, begins."""
+    """A stretch of one document on one side of the split; `opens` is true where a document, or a side, begins.
+
+    `tenth` counts tenths of the text; of held-out documents, tenths of what is held out.
+    """
 
     text: str
     side: Side
@@ -42,13 +52,83 @@ class Passage:
     opens: bool
 
 
-def cut_places(characters: int) -> list[tuple[int, int]]:
+@dataclass(frozen=True)
+class Split:
+    """How a text is split, to be told and recorded.
+
+    Attributes:
+        kind: "passages" for the end of each tenth, "documents" for whole ones, "none" for everything to training.
+        percent: How much was to be held out.
+        held_out_characters: How much is.
+        documents: How many documents there are.
+        first: The first held-out document, counted from 0, and `every` which it goes on from there; 0 for the others.
+        every: See `first`.
+    """
+
+    kind: Literal["passages", "documents", "none"]
+    percent: int
+    held_out_characters: int
+    documents: int
+    first: int = 0
+    every: int = 0
+
+    @property
+    def held_out_documents(self) -> range:
+        """The numbers of the documents that are held out whole."""
+        return range(self.first, self.documents, self.every) if self.every else range(0)
+
+    @property
+    def sentence(self) -> str:
+        """What a user is told."""
+        if self.kind == "none":
+            return "Held out: nothing, as asked; so no figure will say how the model does on text it has not read."
+        if self.kind == "passages":
+            return f"Held out: the last {self.percent} % of each tenth of the text."
+        whole = len(self.held_out_documents)
+        return (
+            f"Held out: {whole:,} of {self.documents:,} documents whole, {self.held_out_characters:,} characters"
+            f" (every {self.every}th, from the {self.first + 1}. on)."
+        )
+
+
+def split_of(sources: Sources) -> Split:
+    """Say how a text is split.
+
+    Args:
+        sources: The text.
+
+    Returns:
+        The split; the same for the same text.
+
+    Raises:
+        DataError: if the text is too short for every tenth to hold out a character.
+
+    Example:
+        >>> from pellucid.data.sources import Document, sources_of_texts
+        >>> split_of(sources_of_texts([Document("a", "abcde" * 80)])).sentence
+        'Held out: the last 5 % of each tenth of the text.'
+    """
+    percent, documents, lengths = sources.held_out_percent, len(sources.documents), sources.documents.characters
+    if not percent:
+        return Split("none", 0, 0, documents)
+    if sources.hold_out_documents and documents >= FEWEST_DOCUMENTS:
+        every = round(100 / percent)
+        sums = np.array([lengths[first::every].sum() for first in range(every)])
+        first = int(np.abs(sums * 100 - sources.characters * percent).argmin())
+        if lengths.max() <= LARGEST_DOCUMENT * sources.characters and sums[first] >= TENTHS:
+            return Split("documents", percent, int(sums[first]), documents, first, every)
+    held_out = sum(end - cut for cut, end in cut_places(sources.characters, percent))
+    return Split("passages", percent, held_out, documents)
+
+
+def cut_places(characters: int, percent: int = HELD_OUT_PERCENT) -> list[tuple[int, int]]:
     """Say where each tenth's held-out passage begins and ends.
 
     Tenth k is [n·k // 10, n·(k+1) // 10); its last 5 %, rounded down, are held out.
 
     Args:
         characters: Length n of the text.
+        percent: How much to hold out, if not 5 %.
 
     Returns:
         For each tenth, the first held-out character and the one after the last.
@@ -60,14 +140,15 @@ def cut_places(characters: int) -> list[tuple[int, int]]:
         >>> cut_places(1000)[:2]
         [(95, 100), (195, 200)]
     """
-    if characters < SMALLEST_TEXT:
+    smallest = TENTHS * -(-100 // percent)
+    if characters < smallest:
         raise DataError(
-            f"at least {SMALLEST_TEXT} characters of text, so that each tenth can hold out one (the held-out split)",
+            f"at least {smallest} characters of text, so that each tenth can hold out one (the held-out split)",
             came=f"{characters:,}",
-            remedy="give a longer text",
+            remedy="give a longer text, or use all of it with --held-out 0",
         )
     ends = [characters * k // TENTHS for k in range(TENTHS + 1)]
-    return [(end - (end - start) * HELD_OUT_PERCENT // 100, end) for start, end in itertools.pairwise(ends)]
+    return [(end - (end - start) * percent // 100, end) for start, end in itertools.pairwise(ends)]
 
 
 def passages(sources: Sources) -> Iterator[Passage]:
@@ -82,26 +163,52 @@ def passages(sources: Sources) -> Iterator[Passage]:
     Raises:
         DataError: if the text is too short, or has changed since it was surveyed.
     """
-    bounds = [place for pair in cut_places(sources.characters) for place in pair]
-    side_number, position, opens = 0, 0, True
+    split = split_of(sources)
+    if split.kind == "passages":
+        bounds = [place for pair in cut_places(sources.characters, split.percent) for place in pair]
+        cuts = _Cuts(bounds)
+        for piece in sources.pieces():
+            for text, side, opens in cuts.parts(piece.text, opens=piece.opens):
+                yield Passage(text, "held_out" if side % 2 else "training", side // 2, opens)
+        return
+    held_out, document, position = split.held_out_documents, -1, 0
+    cuts = _Cuts([split.held_out_characters * k // TENTHS for k in range(1, TENTHS + 1)])
     for piece in sources.pieces():
-        opens = opens or piece.opens
-        start, text = 0, piece.text
-        while start < len(text):
-            end = len(text)
-            crosses = side_number < len(bounds) - 1 and bounds[side_number] <= position + len(text)
+        document += piece.opens
+        if document in held_out:
+            for text, tenth, opens in cuts.parts(piece.text, opens=piece.opens):
+                yield Passage(text, "held_out", tenth, opens)
+        else:
+            yield Passage(piece.text, "training", position * TENTHS // sources.characters, piece.opens)
+        position += len(piece.text)
+
+
+class _Cuts:
+    """Cuts a text that comes in pieces at given places, the last its end, each moved to the end of a grapheme."""
+
+    def __init__(self, bounds: Sequence[int]) -> None:
+        self._bounds = bounds
+        self._stretch = self._position = 0
+        self._cut = True  # whether a cut was the last thing
+
+    def parts(self, piece: str, *, opens: bool) -> Iterator[tuple[str, int, bool]]:
+        """The parts of the next piece, the number of the stretch each is in, and whether a document or side opens."""
+        self._cut = self._cut or opens
+        start, bounds = 0, self._bounds
+        while start < len(piece):
+            end, stretch = len(piece), self._stretch
+            crosses = stretch < len(bounds) - 1 and bounds[stretch] <= self._position + len(piece)
             if crosses:
-                # a shift leaves the other side one character at least, and never leaves the piece
-                room = min(LONGEST_SHIFT, bounds[side_number + 1] - bounds[side_number] - 1)
-                end = _grapheme_end(text, bounds[side_number] - position, room)
+                # a shift leaves the next stretch one character at least, and never leaves the piece
+                room = min(LONGEST_SHIFT, bounds[stretch + 1] - bounds[stretch] - 1)
+                end = _grapheme_end(piece, bounds[stretch] - self._position, room)
             if end > start:
-                side: Side = "held_out" if side_number % 2 else "training"
-                yield Passage(text[start:end], side, side_number // 2, opens)
-                opens = False
+                yield piece[start:end], stretch, self._cut
+                self._cut = False
             if crosses:
-                side_number, opens = side_number + 1, True
+                self._stretch, self._cut = stretch + 1, True
             start = end
-        position += len(text)
+        self._position += len(piece)
 
 
 def training_texts(sources: Sources) -> Iterator[str]:
@@ -122,7 +229,7 @@ class SplitSample:
 
     Attributes:
         training: For each tenth its training text, or the last part of it.
-        held_out: For each tenth its held-out passage, or the first part of it.
+        held_out: For each tenth its held-out passage, or the first part of it; nothing if all is for training.
         complete: Whether that is all of the text.
         share: The part of the text's characters that is here.
     """
@@ -151,7 +258,7 @@ def sample_split(sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> SplitSa
     """
     complete = sources.utf8_bytes <= utf8_bytes
     characters = sources.characters if complete else sources.characters * utf8_bytes // sources.utf8_bytes
-    held_out_limit = max(1, characters * HELD_OUT_PERCENT // (100 * TENTHS))
+    held_out_limit = max(1, characters * sources.held_out_percent // (100 * TENTHS))
     training_limit = max(1, characters // TENTHS - held_out_limit)
     training = [_LastCharacters(sources.characters if complete else training_limit) for _ in range(TENTHS)]
     held_out: list[list[str]] = [[] for _ in range(TENTHS)]
@@ -162,7 +269,7 @@ def sample_split(sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> SplitSa
             held_out[passage.tenth].append(passage.text)
     sides = (
         tuple(kept.text() for kept in training),
-        tuple("".join(texts)[: None if complete else held_out_limit] for texts in held_out),
+        tuple("".join(texts)[: None if complete else held_out_limit] for texts in held_out if texts),
     )
     return SplitSample(*sides, complete=complete, share=sum(len(t) for s in sides for t in s) / sources.characters)
 
@@ -187,16 +294,12 @@ class _LastCharacters:
 def _grapheme_end(text: str, at: int, room: int) -> int:
     """Move a cut forward while it would part a letter from its marks."""
     last = min(len(text), at + room)
-    while 0 < at < last and (_extends(text[at]) or text[at - 1] == "\u200d"):
-        at += 1
-    return at
-
-
-def _extends(character: str) -> bool:
-    """Whether a character belongs to the one before it: a mark, a joiner, a skin tone, a tag."""
-    return (
-        unicodedata.category(character)[0] == "M"
-        or character in "\u200c\u200d"
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or "\U000e0020" <= character <= "\U000e007f"
-    )
+    if not 0 < at < last:
+        return at
+    start = max(0, at - 2 * LONGEST_SHIFT)
+    place = start
+    for grapheme in graphemes(text[start:last]):
+        place += len(grapheme)
+        if place >= at:
+            return place
+    return last

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from pellucid.data.pieces import printable
 from pellucid.data.reading.decoding import decoded
@@ -45,7 +44,7 @@ class FileReader(ABC):
         rows: Whether each document is a row of a table; otherwise the file is one document.
     """
 
-    rows: ClassVar[bool] = False
+    rows: bool = False
 
     def __init__(self, path: Path, options: ReadingOptions = ReadingOptions()) -> None:
         if options.encoding:
