@@ -74,9 +74,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5.0)
     asked = parser.parse_args()
     rows = [row(path, asked.minutes) for path in assemble(asked.plays, asked.handbook, asked.into)]
-    print(
-        "| text | characters | tokens | readings | held out, bits per character | best table | lead | xz | steps | time |"
-    )
+    print("| text | characters | tokens | readings | bits per character | best table | lead | xz | steps | time |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     print("\n".join(rows))
 
