@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pellucid.cli.arguments import parse, text_from_stdin
+from pellucid.cli.values import Text as TextValue
 from pellucid.data import Document, Sources, open_sources, sources_of_texts
 from pellucid.errors import UserError
 from pellucid.text import TextTokenizer, TokenSpan, character_tokenizer, load_tokenizer, spans, train_byte_pairs
@@ -34,11 +35,17 @@ class TokensFlags:
     """Show how a text is cut into tokens, and how many there are."""
 
     file: tyro.conf.Positional[str]
-    """A file or folder of text, or - for standard input."""
+    """A file or folder that `pellucid train` reads, or - for standard input."""
     tokenizer: str = "bpe"
     """bpe or char, learned from this text; or the path of a run folder or a tokenizer.json."""
     vocab_size: int = 1024
     """How many tokens bpe learns, at most."""
+    encoding: TextValue = None
+    """The encoding of the file, if it is not UTF-8."""
+    text_column: TextValue = None
+    """Which column of a .csv or .jsonl file is text. Default: the only one that can be."""
+    drop_boilerplate: bool = False
+    """Leave out a licence around a book, page numbers and running heads."""
     characters: int = 2000
     """How many characters to show; 0 is all."""
     json: bool = False
@@ -50,7 +57,7 @@ def main(words: Sequence[str]) -> None:
     flags = parse(TokensFlags, words, "tokens")
     if flags.characters < 0:
         raise UserError("characters to be 0 or more", came=str(flags.characters), remedy="choose 0 for all")
-    sources = _sources(flags.file)
+    sources = _sources(flags)
     tokenizer = _tokenizer(flags, sources)
     text = _beginning(sources, flags.characters)
     cut = spans(tokenizer, text)
@@ -94,10 +101,15 @@ def barred(cut: Iterable[TokenSpan]) -> str:
     return "\n".join(BAR.join(line) for line in lines)
 
 
-def _sources(file: str) -> Sources:
-    if file == "-":
+def _sources(flags: TokensFlags) -> Sources:
+    if flags.file == "-":
         return sources_of_texts([Document("standard input", text_from_stdin())])
-    return open_sources([file])
+    return open_sources(
+        [flags.file],
+        encoding=flags.encoding,
+        text_column=flags.text_column,
+        drop_boilerplate=flags.drop_boilerplate,
+    )
 
 
 def _tokenizer(flags: TokensFlags, sources: Sources) -> TextTokenizer:

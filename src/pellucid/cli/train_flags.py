@@ -70,7 +70,7 @@ else:
 
 @dataclass(kw_only=True)
 class TrainFlags:
-    """Learn from text: files and folders of UTF-8 text, or none for Python's own documentation.
+    """Learn from text: files and folders as they are, or none for Python's own documentation.
 
     Leaves a run folder with the model, its tokenizer, checkpoints and everything the screen showed. Ctrl-C stops a run
     so that it can go on. The dial is --minutes; everything else is chosen for the text, and may be chosen by you.
@@ -79,7 +79,7 @@ class TrainFlags:
     sources: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[SOURCE ...]", help_behavior_hint="")
     ] = ()
-    """Files and folders of text, Markdown or code."""
+    """Files and folders: text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not."""
     training: tyro.conf.OmitArgPrefixes[TrainingFlags] = field(default_factory=TrainingFlags)
     """How long, and how it is computed."""
     out: Text = None
@@ -94,6 +94,12 @@ class TrainFlags:
     """How many ids bpe learns. Default: what fits the size of the text."""
     encoding: Text = None
     """The encoding of the files, if it is not UTF-8."""
+    text_column: Text = None
+    """Which column of .csv and .jsonl files is text. Default: the only one that can be."""
+    drop_boilerplate: bool = False
+    """Leave out licences around books, page numbers and running heads; they are told in any case."""
+    held_out: WholeNumber = None
+    """How many percent of the text to hold out, to be scored on. Default: 5; 0 learns from all of it."""
     model: ModelFlags = field(default_factory=ModelFlags)
     """Fields of the model; what is not given is the preset's and the planner's."""
     optimizer: OptimizerFlags = field(default_factory=OptimizerFlags)

@@ -83,7 +83,16 @@ def _request(flags: TrainFlags) -> Request:
 
 
 def _sources(flags: TrainFlags) -> Sources:
-    return open_sources(flags.sources, encoding=flags.encoding) if flags.sources else builtin_corpus()
+    held_out = {} if flags.held_out is None else {"held_out_percent": flags.held_out}
+    if not flags.sources:
+        return builtin_corpus(**held_out)
+    return open_sources(
+        flags.sources,
+        encoding=flags.encoding,
+        text_column=flags.text_column,
+        drop_boilerplate=flags.drop_boilerplate,
+        **held_out,
+    )
 
 
 def _tokenizer(asked: str | None) -> str | None:

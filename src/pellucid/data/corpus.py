@@ -15,7 +15,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator
 
-from pellucid.data.sources import Document, Sources, sources_of_texts
+from pellucid.data.sources import HELD_OUT_PERCENT, Document, Sources, sources_of_texts
 from pellucid.errors import DataError
 
 try:
@@ -26,8 +26,11 @@ except ImportError:  # a few distributions strip it
 TELLING_CHARACTERS = 40  # a shorter paragraph may stand in two pages by chance
 
 
-def builtin_corpus() -> Sources:
+def builtin_corpus(*, held_out_percent: int = HELD_OUT_PERCENT) -> Sources:
     """Give the topics of Python's `help()` as documents, in the order of their names.
+
+    Args:
+        held_out_percent: How much the split holds out.
 
     Returns:
         The documents.
@@ -46,7 +49,8 @@ def builtin_corpus() -> Sources:
             remedy="name a text file to train on",
         )
     documents = (Document(f"help({name!r})", topics[name]) for name in sorted(_without_repeats(topics)))
-    return sources_of_texts(documents, notes=[f"No file given: the help pages of Python {platform.python_version()}."])
+    note = f"No file given: the help pages of Python {platform.python_version()}."
+    return sources_of_texts(documents, notes=[note], held_out_percent=held_out_percent)
 
 
 def _without_repeats(pages: dict[str, str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pellucid.data import Sources
+from pellucid.data import Sources, split_of
 from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
@@ -87,13 +87,15 @@ class Request:
 
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
+        split = split_of(self.sources)
+        told = () if split.kind == "passages" else (split.sentence,)
         return TextRead(
             name=facts.as_text(self.name),
             documents=len(self.sources.documents),
             characters=self.sources.characters,
             distinct_characters=len(self.sources.alphabet),
             fingerprint=self.sources.fingerprint,
-            notes=tuple(self.sources.notes),
+            notes=(*self.sources.notes, *told),
         )
 
     def first_facts(self, recipe: Recipe) -> dict[str, Any]:
@@ -104,6 +106,7 @@ class Request:
             "name": facts.as_text(self.out.name),
             "command": facts.command(),
             "seed": self.training.seed,
-            "data": facts.of_sources(self.sources, facts.as_text(self.name)),
+            "data": facts.of_sources(self.sources, facts.as_text(self.name))
+            | {"held_out": asdict(split_of(self.sources))},
             "config": {**recipe.as_json(), "training": asdict(self.training)},
         }
