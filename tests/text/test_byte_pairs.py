@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pellucid.errors import TokenizerError
 from pellucid.text import QWEN35_SPLIT, byte_pair_tokenizer, load_tokenizer, train_byte_pairs
-from pellucid.text.byte_pairs import EvenSample, trainable_pieces
+from pellucid.text.byte_pairs import EvenSample, first_tokens, trainable_pieces
 from tests.text.awkward_texts import AWKWARD
 from tests.text.gpt2 import gpt2_of_tiktoken, gpt2_vocabulary
 
@@ -89,16 +89,34 @@ def test_ten_thousand_strings_of_random_bytes_decode_as_python_decodes_them(byte
 
 @given(ids=st.lists(st.integers(1, 1023)))
 def test_ids_in_any_order_decode_as_the_library_decodes_them(byte_pairs, ids):
-    library = tokenizers.Tokenizer.from_str(byte_pairs._text)
+    library = tokenizers.Tokenizer.from_str(byte_pairs.definition)
     assert byte_pairs.decode(ids) == library.decode(ids)
 
 
 @pytest.mark.parametrize("vocab_size", [257, 258, 300, 512, 1000])
 def test_bytes_specials_and_merges_add_up_to_the_vocabulary_asked_for(manual, vocab_size):
     tokenizer = train_byte_pairs([manual[:100_000]], vocab_size)
-    merges = json.loads(tokenizer._text)["model"]["merges"]
+    merges = json.loads(tokenizer.definition)["model"]["merges"]
     assert tokenizer.vocab_size == vocab_size == 256 + 1 + len(merges)
     assert len({tokenizer.token_bytes(token_id) for token_id in range(vocab_size)}) == vocab_size
+
+
+@pytest.mark.parametrize("vocab_size", [257, 258, 300, 512, 1000])
+def test_the_first_tokens_of_a_large_vocabulary_are_the_small_one(manual, vocab_size):
+    largest = train_byte_pairs([manual[:100_000]], 1000)
+    assert first_tokens(largest, vocab_size).definition == train_byte_pairs([manual[:100_000]], vocab_size).definition
+
+
+@given(text=st.text("ab c", max_size=60), vocab_size=st.integers(257, 275))
+def test_the_first_tokens_are_the_same_in_texts_of_few_letters(text, vocab_size):
+    largest = train_byte_pairs([text], 275)
+    assert first_tokens(largest, vocab_size).definition == train_byte_pairs([text], vocab_size).definition
+
+
+def test_a_vocabulary_that_is_no_larger_is_given_back(byte_pairs):
+    assert first_tokens(byte_pairs, 1024) is first_tokens(byte_pairs, 9999) is byte_pairs
+    with pytest.raises(TokenizerError, match="at least 257"):
+        first_tokens(byte_pairs, 256)
 
 
 @pytest.mark.parametrize("vocab_size", [-1, 0, 1, 255, 256])
@@ -182,7 +200,7 @@ def test_a_text_without_white_space_is_learned_from_in_words_of_256_bytes():
     tokenizer = train_byte_pairs(["癖" * 400_000 + "x" * 400_000], 2048)
     longest = max(len(tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size))
     assert longest <= 256
-    assert "{256}" not in tokenizer._text  # cut for training only
+    assert "{256}" not in tokenizer.definition  # cut for training only
     assert tokenizer.decode(tokenizer.encode("癖" * 1000)) == "癖" * 1000
 
 

@@ -18,7 +18,7 @@ def test_a_text_comes_back_to_the_letter(text):
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50))
 def test_the_quick_path_gives_the_librarys_ids(text):
     tokenizer = character_tokenizer([text])
-    library = tokenizers.Tokenizer.from_str(tokenizer._text)
+    library = tokenizers.Tokenizer.from_str(tokenizer.definition)
     library.encode_special_tokens = True
     assert tokenizer.encode(text).tolist() == library.encode(text).ids
     assert library.decode(library.encode(text).ids) == text

@@ -48,7 +48,7 @@ def test_several_texts_have_the_ids_of_each_alone(byte_pairs, manual):
 
 
 def test_a_text_encoded_in_pieces_has_the_ids_of_the_whole(byte_pairs, manual, monkeypatch):
-    library = tokenizers.Tokenizer.from_str(byte_pairs._text)
+    library = tokenizers.Tokenizer.from_str(byte_pairs.definition)
     whole = library.encode(manual).ids
     monkeypatch.setattr(tokenizer_file, "_PIECE", 100)
     monkeypatch.setattr(tokenizer_file, "_TOGETHER", 1_000)
@@ -89,7 +89,7 @@ def test_the_end_of_text_is_id_0_of_our_tokenizers(byte_pairs):
 
 
 def test_a_fingerprint_is_of_the_meaning_not_the_layout(byte_pairs):
-    laid_out = json.dumps(json.loads(byte_pairs._text), indent=7, ensure_ascii=True).replace("\n", "\r\n")
+    laid_out = json.dumps(json.loads(byte_pairs.definition), indent=7, ensure_ascii=True).replace("\n", "\r\n")
     assert TextTokenizer(laid_out).fingerprint == byte_pairs.fingerprint
 
 
@@ -147,7 +147,7 @@ def test_an_end_of_text_of_an_unusual_name_survives_saving(tmp_path):
 def test_saving_writes_the_file_to_the_letter(byte_pairs, tmp_path):
     path = byte_pairs.save(tmp_path / "copy.json")
     again = load_tokenizer(path).save(tmp_path / "again.json")
-    assert path.read_bytes() == again.read_bytes() == byte_pairs._text.encode()
+    assert path.read_bytes() == again.read_bytes() == byte_pairs.definition.encode()
 
 
 def test_an_interrupted_save_leaves_the_old_file(byte_pairs, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ In: texts; or a vocabulary and merges.  Out: a `TextTokenizer`.  Used by: train,
 Read next: byte_pairs_by_hand.py.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -111,25 +112,56 @@ def train_byte_pairs(
             sample.add(piece)
         report(_progress("reading", sample, vocab_size, vocab_size))
     report(_progress("merging", sample, vocab_size, vocab_size))
+    tokenizer = learn_byte_pairs(sample.pieces, vocab_size)
+    report(_progress("done", sample, tokenizer.vocab_size, vocab_size))
+    return tokenizer
+
+
+def learn_byte_pairs(pieces: Sequence[str], vocab_size: int) -> TextTokenizer:
+    """Learn a vocabulary from all of some pieces of text, as `train_byte_pairs` from its sample of a text."""
     built = _byte_level(models.BPE(), QWEN35_SPLIT)
     words = built.pre_tokenizer
     # After ByteLevel a character is a byte, so this cuts at bytes.
     cut = pre_tokenizers.Split(library.Regex(f".{{{_LONGEST_WORD_BYTES}}}"), "isolated")
     built.pre_tokenizer = pre_tokenizers.Sequence([words, cut])
     built.train_from_iterator(
-        sample.pieces,
+        pieces,
         trainers.BpeTrainer(
             vocab_size=vocab_size,
             min_frequency=_RAREST_PAIR,
-            special_tokens=specials,
+            special_tokens=[END_OF_TEXT],
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         ),
     )
     built.pre_tokenizer = words
-    tokenizer = TextTokenizer(built.to_str(pretty=True))
-    report(_progress("done", sample, tokenizer.vocab_size, vocab_size))
-    return tokenizer
+    return TextTokenizer(built.to_str(pretty=True))
+
+
+def first_tokens(tokenizer: TextTokenizer, vocab_size: int) -> TextTokenizer:
+    """Give the tokenizer that `learn_byte_pairs` had been at so many tokens: pairs are joined one after the other.
+
+    Args:
+        tokenizer: A learned one.
+        vocab_size: How many of its tokens to keep. If it has no more, it is given back.
+
+    Raises:
+        TokenizerError: if vocab_size has no room for the bytes and the end of text.
+
+    Example:
+        >>> largest = train_byte_pairs(["low lower lowest " * 9], 262)
+        >>> first_tokens(largest, 259).fingerprint == train_byte_pairs(["low lower lowest " * 9], 259).fingerprint
+        True
+    """
+    require_room_for_bytes(vocab_size, [END_OF_TEXT])
+    if vocab_size >= tokenizer.vocab_size:
+        return tokenizer
+    definition = json.loads(tokenizer.definition)
+    model = definition["model"]
+    ids = {token: token_id for token, token_id in model["vocab"].items() if token_id < vocab_size}
+    # Each merge makes one new token: inside a token the same joins happen wherever it stands.
+    model |= {"vocab": ids, "merges": model["merges"][: vocab_size - NUM_BYTES - 1]}
+    return TextTokenizer(library.Tokenizer.from_str(json.dumps(definition)).to_str(pretty=True))
 
 
 def byte_pair_tokenizer(

@@ -234,6 +234,11 @@ class TextTokenizer:
                 _write_whole(config, json.dumps({"eos_token": self.end_of_text}, ensure_ascii=False))
         return path
 
+    @property
+    def definition(self) -> str:
+        """The text of its `tokenizer.json`."""
+        return self._text
+
     @cached_property
     def _character_table(self) -> CharacterTable | None:
         if self.kind != "characters":
