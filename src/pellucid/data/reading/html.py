@@ -30,6 +30,7 @@ LEFT_OUT = frozenset(("script", "style", "title", "template", "rt", "rp"))
 READINGS = frozenset(("rt", "rp"))  # these may stay open until the next of them, or the end of <ruby>
 CELLS = frozenset(("td", "th"))
 WHITE_SPACE = re.compile(r"[ \t\n\f\r]+")  # a no-break space is none
+SPACES = re.compile(r" {2,}")
 DECLARED = re.compile(
     rb"""(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
@@ -136,6 +137,7 @@ class _Page(HTMLParser):
         self._preformatted = 0
         self._just_preformatted = False  # a line end right after <pre> is none
         self._line: list[str] = []
+        self._continues = False  # a line whose beginning was handed on already
         self._lines: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
@@ -183,22 +185,38 @@ class _Page(HTMLParser):
             self.end_line(even_if_empty=True)
             self._line.append(line)
 
+    def parse_html_declaration(self, i: int) -> int:
+        """Read what begins with <!; Python's parser fails on a marked section that HTML does not have."""
+        if not self.rawdata.startswith("<![", i):
+            return super().parse_html_declaration(i)
+        if not self.rawdata.startswith("<![CDATA[", i):
+            return self.parse_bogus_comment(i)
+        end = self.rawdata.find("]]>", i)
+        if end < 0:
+            return -1
+        self.handle_data(self.rawdata[i + len("<![CDATA[") : end])
+        return end + len("]]>")
+
     def end_line(self, *, even_if_empty: bool = False) -> None:
         """Put what has come together on a line of its own."""
         line = "".join(self._line)
         self._line.clear()
-        if not self._preformatted:
-            line = "\t".join(re.sub(" {2,}", " ", cell).strip(" ") for cell in line.split("\t"))
-        if line.strip() or even_if_empty:
-            self._lines.append(line.rstrip("\n") + "\n")
+        if self._continues:
+            line = SPACES.sub(" ", line).rstrip(" ")
+        elif not self._preformatted:
+            line = "\t".join(SPACES.sub(" ", cell).strip(" ") for cell in line.split("\t"))
+        if line.strip() or even_if_empty or self._continues:
+            self._lines.append(line + "\n")
+        self._continues = False
 
     def take(self) -> str:
         """The lines that are complete since the last call, and of a very long one a part."""
         if not self._preformatted and sum(map(len, self._line)) > LONG_LINE:
-            line = "".join(self._line).lstrip(" ")
-            end = line.rfind(" ") + 1
-            self._lines.append(re.sub(" {2,}", " ", line[:end]))
-            self._line = [line[end:]]
+            line = SPACES.sub(" ", "".join(self._line))
+            line = line if self._continues else line.lstrip(" ")
+            end = max(line.rfind(" "), 0)  # the space begins the next part, for it may turn out to be the last
+            self._lines.append(line[:end])
+            self._line, self._continues = [line[end:]], self._continues or end > 0
         lines = "".join(self._lines)
         self._lines.clear()
         return lines

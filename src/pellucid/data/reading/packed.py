@@ -30,6 +30,7 @@ LARGEST_RATIO = 200  # xz brings books to a quarter and logs to a fiftieth; defl
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 ZSTD_FED_BYTES = 1 << 10  # a block of zstd gives at most 128 KiB for 4 bytes: so much at once, 32 MiB come out at most
 ZSTD_WINDOW_BYTES = 1 << 27  # what zstd itself unpacks without being asked for more memory
+MARK_BYTES = 4  # what tells a packed file
 MOST_LAYERS = 2
 
 
@@ -89,7 +90,9 @@ def byte_blocks(path: Path) -> Generator[bytes]:
     with open_file(path) as file:
         blocks: Iterator[bytes] = _read(file, name)
         for _ in range(MOST_LAYERS + 1):
-            first = next(blocks, b"")
+            first = b""
+            while len(first) < MARK_BYTES and (block := next(blocks, b"")):
+                first += block
             blocks = itertools.chain([first], blocks) if first else iter(())
             unpack = _unpacker(first)
             if unpack is None:
@@ -129,7 +132,7 @@ def seekable(path: Path) -> BinaryIO:
         The file itself, or if it is packed a temporary copy that vanishes when closed.
     """
     file = open_file(path)
-    start = file.read(4)
+    start = file.read(MARK_BYTES)
     file.seek(0)
     if _unpacker(start) is None:
         return file
@@ -145,7 +148,7 @@ def seekable(path: Path) -> BinaryIO:
 def is_packed(path: Path) -> bool:
     """Whether gzip or zstd is around a file."""
     with open_file(path) as file:
-        return _unpacker(file.read(4)) is not None
+        return _unpacker(file.read(MARK_BYTES)) is not None
 
 
 def _read(file: BinaryIO, name: str) -> Iterator[bytes]:
