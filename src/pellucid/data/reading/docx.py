@@ -19,9 +19,10 @@ from pellucid.data.reading.xml_stream import read_xml
 
 RELATIONS = "_rels/.rels"
 MAIN_PART = "word/document.xml"
-WORD_NAMESPACE = "wordprocessingml/main"  # how the name ends in both forms of the standard
+WORD_NAMESPACE = "/wordprocessingml/"  # what the name has in both forms of the standard
 MATH_NAMESPACE = "/math"
 LEFT_OUT = frozenset(("del", "moveFrom", "Fallback"))
+LINE = "textWrapping"  # the kind of break that is a line's; the others are a page's or column's
 CHARACTERS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 
 
@@ -45,7 +46,7 @@ class _Body:
     def __init__(self) -> None:
         self.paragraphs = Paragraphs()
         self._left_out = 0  # how deep in something left out
-        self._runs = 0  # a tab outside a run is a tab stop's definition
+        self._runs: list[int] = []  # for each open paragraph; a tab outside a run is a tab stop's definition
         self._texts = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -54,17 +55,20 @@ class _Body:
             self._left_out += 1
         elif namespace.endswith(MATH_NAMESPACE):
             self._texts += local == "t"
-        elif not namespace.endswith(WORD_NAMESPACE):
+        elif WORD_NAMESPACE not in namespace:
             return
         elif local == "p":
             self.paragraphs.open()
+            self._runs.append(0)
+        elif not self._runs:
+            return
         elif local == "r":
-            self._runs += 1
+            self._runs[-1] += 1
         elif local == "t":
             self._texts += 1
-        elif self._runs and local in CHARACTERS:
+        elif self._runs[-1] and local in CHARACTERS:
             self.paragraphs.add(CHARACTERS[local])
-        elif self._runs and local == "br" and attributes.get(f"{namespace} type", "textWrapping") == "textWrapping":
+        elif self._runs[-1] and local == "br" and attributes.get(f"{namespace} type", LINE) == LINE:
             self.paragraphs.add("\n")
 
     def end(self, tag: str) -> None:
@@ -73,11 +77,13 @@ class _Body:
             self._left_out -= 1
         elif namespace.endswith(MATH_NAMESPACE):
             self._texts -= local == "t"
-        elif namespace.endswith(WORD_NAMESPACE):
-            self._runs -= local == "r"
-            self._texts -= local == "t"
+        elif WORD_NAMESPACE in namespace:
             if local == "p":
                 self.paragraphs.close()
+                self._runs.pop()
+            elif self._runs:
+                self._runs[-1] -= local == "r"
+                self._texts -= local == "t"
 
     def text(self, text: str) -> None:
         if self._texts and not self._left_out:
