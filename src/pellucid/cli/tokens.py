@@ -6,7 +6,6 @@ line ends and halves of characters are visible, and nothing in the text can act 
 In: flags, a text.  Out: its tokens.  Used by: main.  Read next: ../text/cutting.py.
 """
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pellucid.cli.arguments import parse, text_from_stdin
+from pellucid.cli.printable import printable_json
 from pellucid.cli.values import Text as TextValue
 from pellucid.data import Document, Sources, open_sources, sources_of_texts
 from pellucid.errors import UserError
@@ -64,7 +64,7 @@ def main(words: Sequence[str]) -> None:
     if flags.json:
         for span in cut:
             token = span.token.decode("utf-8", "replace")
-            print(json.dumps({"id": span.token_id, "token": token, "bytes": span.token.hex()}, ensure_ascii=False))
+            print(printable_json({"id": span.token_id, "token": token, "bytes": span.token.hex()}))
         return
     if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
         Console(highlight=False, soft_wrap=True).print(painted(cut))
