@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pellucid.cli.train_verdict import advice, against_the_table, in_figures, in_words, kept_step, letters
+from pellucid.cli.train_verdict import advice, against_the_table, in_figures, in_words, kept_step, letters, verdict
 from tests.cli.finished_run import YARDSTICKS, finished
 
 
@@ -82,3 +82,12 @@ def test_a_best_step_that_is_not_the_last_is_named_and_nothing_more_is_claimed(c
 )
 def test_what_would_help_follows_from_the_run(changes, said):
     assert advice(finished(**changes)).startswith(said)
+
+
+def test_where_nothing_was_held_out_nobody_can_tell():
+    untested = finished(held_out=None, standard_error=None, held_out_odd=None, last_held_out=None, yardsticks={})
+    assert verdict(untested) == [
+        "Everything was for training: how good it is on other text, nobody can tell; on what it read, 1.600 bits per"
+        " character."
+    ]
+    assert advice(untested) == ""

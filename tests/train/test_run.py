@@ -10,7 +10,18 @@ from pellucid.checkpoint import RunFolder
 from pellucid.data import Document, sources_of_texts
 from pellucid.errors import DataError, RunFolderError, TokenizerError, UserError
 from pellucid.text import character_tokenizer
-from pellucid.train import Finished, Planned, Replanned, Resumed, StepDone, resume, run, train
+from pellucid.train import (
+    Evaluated,
+    Finished,
+    Planned,
+    Replanned,
+    Resumed,
+    StepDone,
+    YardsticksMeasured,
+    resume,
+    run,
+    train,
+)
 from pellucid.train.device import Capabilities
 from pellucid.yardsticks import Score
 from tests.train.small_run import Heard, small_request, small_sources, small_text, stop_after, train_small
@@ -313,3 +324,17 @@ def test_what_is_said_at_the_end_counts_from_enter(tmp_path):
     finished = train(small_request(tmp_path / "run", steps=1), Heard(), begun=time.monotonic() - 1000)
     assert isinstance(finished, Finished)
     assert finished.seconds > 1000
+
+
+def test_where_nothing_is_held_out_the_last_step_is_kept_and_no_figure_is_made_up(tmp_path):
+    sources = sources_of_texts([Document("words", small_text())], held_out_percent=0)
+    finished, heard = train_small(tmp_path / "run", sources=sources, watch=stop_after(3))
+    assert (finished.held_out, finished.yardsticks, finished.best_step) == (None, {}, 3)
+    finished = resume(tmp_path / "run", heard)
+    assert (finished.completed, finished.held_out, finished.best_step) == (True, None, 6)
+    assert not heard.of(YardsticksMeasured)
+    assert {event.held_out for event in heard.of(Evaluated)} == {None}
+    folder = RunFolder.open(tmp_path / "run")
+    latest = folder.load_checkpoint(folder.latest_checkpoint())
+    for name, tensor in folder.load_model().state_dict().items():
+        assert torch.equal(tensor, latest.model[name])

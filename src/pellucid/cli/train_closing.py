@@ -7,7 +7,7 @@ import math
 import shlex
 
 from pellucid.cli.quoting import one_line
-from pellucid.cli.train_verdict import advice, against_the_table, in_figures, in_words, kept_step
+from pellucid.cli.train_verdict import advice, verdict
 from pellucid.train import Finished
 
 WRITTEN = 300  # cells of the closing sample that are shown: four lines of a terminal
@@ -22,7 +22,7 @@ def closing_lines(event: Finished) -> list[str]:
     if not event.completed:
         cooled = "" if event.cooled_from is None else f", cooled down from step {event.cooled_from:,} on"
         lines.append(f"Stopped after step {event.step:,} of {event.steps:,}{cooled}; everything is saved.")
-    lines += [in_words(event), " ".join(filter(None, (in_figures(event), against_the_table(event), kept_step(event))))]
+    lines += verdict(event)
     if event.skipped_steps:
         lines.append(
             f"Skipped: {event.skipped_steps:,} of {event.step:,} steps, whose loss or gradient was not finite: where it"
@@ -45,7 +45,11 @@ def originality(event: Finished) -> str:
     """Whether the sample stands in the training text word for word."""
     length, passage = len(event.copied), one_line(event.copied, QUOTED)
     whole = f"the {len(event.sample):,} characters of a sample"
-    usual = f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
+    usual = (
+        ""
+        if event.held_out is None
+        else f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
+    )
     if length >= max(RECITED, len(event.usually_shared) + 1):
         return f"Copied? In part: {length:,} of {whole} stand in the text word for word, “{passage}”{usual}."
     if length:

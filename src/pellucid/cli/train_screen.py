@@ -93,7 +93,7 @@ class TrainScreen:
                 self.say(
                     f"Tokens: {event.vocab_size:,} {UNITS.get(event.kind, 'tokens')},"
                     f" {event.characters_per_token:.2f} characters each; {event.training_tokens:,} to learn from,"
-                    f" {event.held_out_tokens:,} held out to be tested on."
+                    f" {event.held_out_tokens or 'none'} held out to be tested on."
                 )
             case YardsticksMeasured():
                 self._yardsticks(event)
@@ -183,7 +183,7 @@ class TrainScreen:
     def _progress(self, event: StepDone) -> str:
         train = "no loss yet" if event.train is None else f"train {event.train:.2f} bits"
         line = f"Step {event.step:,}/{event.steps:,}, epoch {event.epoch:.1f}: {train}"
-        if self.evaluated is not None:
+        if self.evaluated is not None and self.evaluated.held_out is not None:
             line += f", held out {self.evaluated.held_out:.3f} at step {self.evaluated.step:,}"
         line += f"; {event.tokens_per_second:,.0f} tokens/s, {duration(event.seconds_left)} left."
         return line + (" This step was skipped: its loss or gradient was not finite." if event.skipped else "")
@@ -193,9 +193,10 @@ class TrainScreen:
         if self.evaluated is None or self.is_alive:
             return
         now = self.evaluated
-        train = "" if now.train is None else f"train {now.train:.3f}, "
+        figures = [("train", now.train), ("held out", now.held_out)]
+        bits = ", ".join(f"{side} {figure:.3f}" for side, figure in figures if figure is not None)
         self.say(
-            f"Step {now.step:,}/{now.steps:,}, epoch {now.epoch:.1f}: {train}held out {now.held_out:.3f} bits per"
+            f"Step {now.step:,}/{now.steps:,}, epoch {now.epoch:.1f}: {bits} bits per"
             f" character; {now.tokens_per_second:,.0f} tokens/s, {duration(now.seconds_left)} left."
             f" It writes: {self.sample}"
         )

@@ -15,8 +15,20 @@ WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not 
 LONGER = 3  # times the minutes, where more time is what helps
 
 
+def verdict(event: Finished) -> list[str]:
+    """How good it is: a line in words, and one of figures; or that nobody can tell."""
+    if event.held_out is None:
+        return [f"Everything was for training: how good it is on other text, nobody can tell{_train(event)}."]
+    return [in_words(event), " ".join(filter(None, (in_figures(event), against_the_table(event), kept_step(event))))]
+
+
+def _train(event: Finished) -> str:
+    return "" if event.train is None else f"; on what it read, {event.train:.3f} bits per character"
+
+
 def in_words(event: Finished) -> str:
     """The held-out loss as a number of letters."""
+    assert event.held_out is not None
     table = event.yardsticks["best_ngram"]
     return (
         f"On passages it never read, it hesitates between {letters(event.held_out)} letters a time"
@@ -37,6 +49,7 @@ def letters(bits: float) -> str:
 
 def in_figures(event: Finished) -> str:
     """The held-out loss in bits, with its error, and how it was scored."""
+    assert event.held_out is not None
     parts = [f"In bits per character: {event.held_out:.3f}"]
     if event.standard_error is not None:
         parts.append(f" ± {event.standard_error:.3f} ({event.held_out_odd:.3f} where it did not choose the step)")
@@ -70,13 +83,15 @@ def kept_step(event: Finished) -> str:
 
 def learned_by_heart(event: Finished) -> bool:
     """Whether the end is worse than the best step, by more than chance, while the text that was read went on better."""
+    assert event.held_out is not None
+    assert event.last_held_out is not None
     got_worse = event.last_held_out > event.held_out + (event.standard_error or 0.0)
     return got_worse and event.train is not None and event.train < event.held_out
 
 
 def advice(event: Finished) -> str:
-    """What would make the next run better, judged by this one; nothing for one that was stopped."""
-    if not event.completed:
+    """What would make the next run better, judged by this one; nothing for one that was stopped, or not tested."""
+    if not event.completed or event.held_out is None:
         return ""
     gap = math.nan if event.train is None else event.held_out - event.train
     longer = f"--minutes {event.minutes * LONGER:g}" if event.minutes else f"--steps {event.steps * LONGER}"

@@ -57,8 +57,8 @@ class Parts:
             seed=self.training.seed,
         )
 
-    def evaluate(self) -> Score:
-        """The held-out score."""
+    def evaluate(self) -> Score | None:
+        """The held-out score, if anything is held out."""
         return evaluate(self.model, self.material.data, self.material.tokenizer.end_of_text_id)
 
     def sample(self) -> tuple[str, str]:

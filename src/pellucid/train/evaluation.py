@@ -38,14 +38,16 @@ def reading(model: TransformerLM) -> Generator[TransformerLM]:
             attention.fused = fused
 
 
-def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score:
-    """Bits the model spends on each held-out passage.
+def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score | None:
+    """Bits the model spends on each held-out passage; None if nothing is held out.
 
     Args:
         model: In any mode; it is left in the same one, and no random stream is touched.
         data: Whose held-out passages are scored.
         end_of_text_id: What each passage begins with.
     """
+    if not data.held_out:
+        return None
     context_length = model.config.context_length
     longest = max(len(piece.tokens) for piece in data.held_out) - 1
     context_length = min(context_length, max(longest, 1))

@@ -162,10 +162,11 @@ class Evaluated(Event):
     step: int
     steps: int
     train: float | None
-    held_out: float
+    held_out: float | None
+    """Bits per character; None if nothing is held out."""
     standard_error: float | None
-    held_out_even: float
-    held_out_odd: float
+    held_out_even: float | None
+    held_out_odd: float | None
     is_best: bool
     seconds: float
     epoch: float = 0.0
@@ -221,11 +222,12 @@ class Finished(Event):
     steps: int
     planned_steps: int
     best_step: int
-    held_out: float
+    held_out: float | None
+    """Bits per character; None if nothing is held out."""
     standard_error: float | None
-    held_out_even: float
-    held_out_odd: float
-    last_held_out: float
+    held_out_even: float | None
+    held_out_odd: float | None
+    last_held_out: float | None
     train: float | None
     yardsticks: dict[str, Any] = field(default_factory=dict)
     ngram_lead: float = 0.0

@@ -21,7 +21,7 @@ from pellucid.nn import TransformerLM
 from pellucid.optim import learning_rate_fraction
 from pellucid.train.events import CoolingDown, Evaluated, Observer, Replanned, Sampled, Saved, StepDone
 from pellucid.train.facts import as_text
-from pellucid.train.progress import EVEN, ODD, Pace, Progress, Wish
+from pellucid.train.progress import Pace, Progress, Wish, figures
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.training_config import ScheduleConfig
 from pellucid.yardsticks import Score
@@ -41,7 +41,7 @@ class Loop:
     progress: Progress
     bits_per_nat: float
     """Bits per character that one nat per token comes to."""
-    evaluate: Callable[[], Score]
+    evaluate: Callable[[], Score | None]
     sample: Callable[[], tuple[str, str]]
     """Gives a prompt and what the model makes of it."""
     evaluations: int
@@ -170,7 +170,9 @@ class Loop:
         batches, begun = self.train_step.batches, time.monotonic()
         tokens_per_second = batches.batch_size * batches.context_length / pace.step_seconds()
         score = self.evaluate()
-        if not math.isfinite(score.bits_per_character):  # weights that are not finite stay so, and must not be saved
+        if score is not None and not math.isfinite(
+            score.bits_per_character
+        ):  # weights that are not finite stay so, and must not be saved
             raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
         is_best = state.judge(score)
         if is_best:
@@ -181,10 +183,7 @@ class Loop:
                 steps=state.steps,
                 epoch=batches.epochs_after(state.step),
                 train=state.train,
-                held_out=score.bits_per_character,
-                standard_error=score.standard_error,
-                held_out_even=score.of_passages(EVEN).bits_per_character,
-                held_out_odd=score.of_passages(ODD).bits_per_character,
+                **figures(score),
                 is_best=is_best,
                 seconds=time.monotonic() - begun,
                 tokens_per_second=tokens_per_second,
@@ -201,6 +200,6 @@ class Loop:
             self.model.state_dict(),
             self.train_step.optimizer.state_dict(),
             {"progress": asdict(state)},
-            score=state.best_even if state.best_step == state.step else None,
+            score=state.best_even if state.best_step == state.step and state.best_bits else None,
         )
         self.observe(Saved(step=state.step, path=as_text(path)))

@@ -70,8 +70,10 @@ def make_tokenizer(sources: Sources, recipe: Recipe) -> TextTokenizer:
             return load_tokenizer(path)
 
 
-def measure(sources: Sources, observe: Observer) -> YardsticksMeasured:
-    """What simple predictors make of the held-out text."""
+def measure(sources: Sources, observe: Observer) -> YardsticksMeasured | None:
+    """What simple predictors make of the held-out text, if there is any."""
+    if not sources.held_out_percent:
+        return None
     measured = YardsticksMeasured.of(measure_yardsticks(sample_split(sources)))
     observe(measured)
     return measured

@@ -76,8 +76,14 @@ class Progress:
         wanted = max(1, round(COOLING_SHARE * self.step))
         return max(0, min(wanted, int(COOLING_SECONDS / step_seconds), self.steps - self.step - 1))
 
-    def judge(self, score: Score) -> bool:
-        """Take note of a held-out score; says whether it is the best, which the even passages decide."""
+    def judge(self, score: Score | None) -> bool:
+        """Take note of a held-out score; says whether it is the best, which the even passages decide.
+
+        Where nothing is held out, the latest step is the best.
+        """
+        if score is None:
+            self.best_step = self.step
+            return True
         self.last_held_out = score.bits_per_character
         even = score.of_passages(EVEN).bits_per_character
         if not even < self.best_even:
@@ -87,6 +93,18 @@ class Progress:
         self.best_held_out, self.best_standard_error = score.bits_per_character, score.standard_error
         self.best_bits = score.bits
         return True
+
+
+def figures(score: Score | None) -> dict[str, float | None]:
+    """What `Evaluated` says of a score."""
+    if score is None:
+        return dict.fromkeys(("held_out", "standard_error", "held_out_even", "held_out_odd"))
+    return {
+        "held_out": score.bits_per_character,
+        "standard_error": score.standard_error,
+        "held_out_even": score.of_passages(EVEN).bits_per_character,
+        "held_out_odd": score.of_passages(ODD).bits_per_character,
+    }
 
 
 def restore(checkpoint: Checkpoint) -> Progress:

@@ -25,7 +25,7 @@ from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed,
 from pellucid.train.loop import Loop
 from pellucid.train.machine import memory_in_a_sentence, reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
-from pellucid.train.progress import Wish
+from pellucid.train.progress import Progress, Wish
 from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
 from pellucid.train.trial import still_possible
@@ -65,7 +65,10 @@ def train(
             material = make_material(request.sources, recipe, folder.tokens_path, heard)
             material.tokenizer.save(folder.tokenizer_path)
             yardsticks = measure(request.sources, heard)
-            made = {"tokenizer": facts.of_tokenizer(material.tokenizer), "yardsticks": asdict(yardsticks)}
+            made = {
+                "tokenizer": facts.of_tokenizer(material.tokenizer),
+                "yardsticks": asdict(yardsticks) if yardsticks else None,
+            }
             folder.write_run(folder.facts | made)
             sampler = Sampler(material.tokenizer, request.training.prompt, request.training.seed)
             loop = assemble(request, recipe, folder, material, sampler, heard, begun=begun)
@@ -101,7 +104,8 @@ def resume(path: Path, observe: Observer, *, begun: float | None = None, watch: 
             _restore_best(folder)
             folder.rewind_metrics(checkpoint)
             heard(_resumed(loop, str(variant)))
-            yardsticks = YardsticksMeasured(**folder.facts["yardsticks"])
+            measured = folder.facts["yardsticks"]
+            yardsticks = YardsticksMeasured(**measured) if measured else None
             return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
 
 
@@ -109,7 +113,7 @@ def _carry_out(
     loop: Loop,
     material: Material,
     sampler: Sampler,
-    yardsticks: YardsticksMeasured,
+    yardsticks: YardsticksMeasured | None,
     watch: Watch,
     *,
     begun: float,
@@ -121,9 +125,6 @@ def _carry_out(
     tokens_per_second = tokens / max(time.monotonic() - started, 1e-9)
     sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
     copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
-    lengths = tuple(piece.characters for piece in material.data.held_out)
-    ngram = Score("", tuple(yardsticks.best_ngram_bits), tuple(yardsticks.held_out_characters))
-    lead, lead_error = Score("", state.best_bits, lengths).lead_over(ngram)
     plan = loop.folder.facts["plan"]
     finished = Finished(
         completed=state.step >= state.steps,
@@ -132,17 +133,10 @@ def _carry_out(
         steps=state.steps,
         planned_steps=state.planned_steps,
         best_step=state.best_step,
-        held_out=state.best_held_out,
-        standard_error=state.best_standard_error,
-        held_out_even=state.best_even,
-        held_out_odd=state.best_odd,
-        last_held_out=state.last_held_out,
+        **_judged(state, material, yardsticks),
         train=state.train,
-        yardsticks=asdict(yardsticks),
-        ngram_lead=lead,
-        ngram_lead_error=lead_error,
         copied=copied.text,
-        usually_shared=max((passage.text for passage in shared), key=len),
+        usually_shared=max((passage.text for passage in shared), key=len, default=""),
         sample=sample,
         context_length=batches.context_length,
         d_model=loop.model.config.d_model,
@@ -156,6 +150,25 @@ def _carry_out(
     )
     loop.observe(finished)
     return finished
+
+
+def _judged(state: Progress, material: Material, yardsticks: YardsticksMeasured | None) -> dict[str, Any]:
+    """What `Finished` says of the held-out text, beside the yardsticks; nothing if none is held out."""
+    if yardsticks is None:
+        return dict.fromkeys(("held_out", "standard_error", "held_out_even", "held_out_odd", "last_held_out"))
+    lengths = tuple(piece.characters for piece in material.data.held_out)
+    ngram = Score("", tuple(yardsticks.best_ngram_bits), tuple(yardsticks.held_out_characters))
+    lead, lead_error = Score("", state.best_bits, lengths).lead_over(ngram)
+    return {
+        "held_out": state.best_held_out,
+        "standard_error": state.best_standard_error,
+        "held_out_even": state.best_even,
+        "held_out_odd": state.best_odd,
+        "last_held_out": state.last_held_out,
+        "yardsticks": asdict(yardsticks),
+        "ngram_lead": lead,
+        "ngram_lead_error": lead_error,
+    }
 
 
 def _recorded(folder: RunFolder, observe: Observer) -> Observer:
