@@ -37,6 +37,7 @@ FEWEST_PAGES = 5
 COUNTING_SHARE = 0.6  # of the numbers follow the one before within a few
 LARGEST_STEP = 4  # pages with a picture have no number
 INTERRUPTING_SHARE = 0.2  # of pages end within a sentence; verses and chapters end with one
+HEAD_SHARE = 0.3  # of pages have it: left and right pages may have different ones
 FURNITURE_SHARE = 0.25  # of the lines at most; a table of numbers has more
 FULL_PIECES = 16  # a million characters, a long book, are looked at whole,
 SAMPLED_EVERY = 16  # and of what follows every 16th piece: a tenth of the time of the whole reading
@@ -121,7 +122,7 @@ class BoilerplateFinder:
     def found(self) -> Boilerplate:
         """What the document has, when all of it was seen."""
         numbers = self._numbers
-        fewest = max(FEWEST_PAGES, numbers.seen // 4)
+        fewest = max(FEWEST_PAGES, HEAD_SHARE * numbers.seen)
         beside = {head: count for head, count in self._beside.items() if count >= fewest}
         after = 0 if self._end is None else self._characters - self._end
         return Boilerplate(

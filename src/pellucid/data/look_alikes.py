@@ -117,12 +117,14 @@ class LookAlikes:
     def _look_for_latin(self, piece: str, codes: np.ndarray) -> None:
         small = np.minimum(codes, len(SCRIPT_TABLE) - 1)
         scripts = SCRIPT_TABLE[small]  # 1: Latin look-alike, 2: Cyrillic
-        beside = (scripts[1:] + scripts[:-1] == 3) & (scripts[1:] > 0) & (scripts[:-1] > 0)
-        found = int(np.count_nonzero(beside))
+        cyrillic = np.zeros(len(scripts) + 2, dtype=bool)
+        cyrillic[1:-1] = scripts == 2
+        within = (scripts == 1) & (cyrillic[:-2] | cyrillic[2:])
+        found = int(np.count_nonzero(within))
         self._latin_in_cyrillic += found
         if found and not self._example:
-            at = int(np.argmax(beside))
-            start, end = at, at + 2
+            at = int(np.argmax(within))
+            start, end = at, at + 1
             while start and piece[start - 1].isalpha() and at - start < 20:
                 start -= 1
             while end < len(piece) and piece[end].isalpha() and end - at < 20:
