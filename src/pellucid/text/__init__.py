@@ -1,7 +1,7 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-byte_pairs_by_hand · utf8_states · graphemes · cutting.
+vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -15,6 +15,7 @@ from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
 from pellucid.text.utf8_states import bytes_begun, states_after_tokens
+from pellucid.text.vocabulary import VocabularyChoice, choose_vocabulary
 
 __all__ = [
     "END_OF_TEXT",
@@ -26,9 +27,11 @@ __all__ = [
     "TextTokenizer",
     "TokenSpan",
     "Tokenizer",
+    "VocabularyChoice",
     "byte_pair_tokenizer",
     "bytes_begun",
     "character_tokenizer",
+    "choose_vocabulary",
     "crop",
     "graphemes",
     "load_tokenizer",

@@ -4,7 +4,7 @@ Every text can be written with the 256 bytes; each learned token joins the two t
 often. The library does the work; byte_pairs_by_hand.py shows how it is done.
 
 In: texts; or a vocabulary and merges.  Out: a `TextTokenizer`.  Used by: train, prepare, convert.
-Read next: byte_pairs_by_hand.py.
+Read next: vocabulary.py.
 """
 
 import json
