@@ -1,9 +1,10 @@
+from pydoc_data.topics import topics
 
 import pytest
 
 from pellucid.data import Document, sources_of_texts, training_texts
 from pellucid.errors import DataError, TokenizerError
-from pellucid.text import character_tokenizer
+from pellucid.text import character_tokenizer, train_byte_pairs
 from pellucid.train.events import TextTokenized, YardsticksMeasured
 from pellucid.train.material import make_material, make_tokenizer, measure, reopen_material
 from pellucid.train.recipe import Recipe
@@ -16,19 +17,61 @@ def sources_of(text):
     return sources_of_texts([Document("text", text)])
 
 
+MANY_LETTERS = sources_of("".join(chr(0x4E00 + number * number % 401) for number in range(4_000)))
+
+
 def test_the_tokenizer_learns_from_the_training_side_alone(tmp_path):
     text = small_text()
     held_out_only = sources_of(text[:2990] + "Ω" + text[2991:])
-    assert make_tokenizer(held_out_only, CHARACTERS).unknown_characters("Ω") == "Ω"
+    assert make_tokenizer(held_out_only, CHARACTERS)[0].unknown_characters("Ω") == "Ω"
     in_training = sources_of("Ω" + text[1:])
-    assert make_tokenizer(in_training, CHARACTERS).unknown_characters("Ω") == ""
+    assert make_tokenizer(in_training, CHARACTERS)[0].unknown_characters("Ω") == ""
 
 
 def test_a_tokenizer_from_elsewhere_is_used_as_it_is(tmp_path):
     tokenizer = character_tokenizer([small_text(), "more"])
     tokenizer.save(tmp_path / "tokenizer.json")
     recipe = Recipe(tokenizer=str(tmp_path / "tokenizer.json"))
-    assert make_tokenizer(small_sources(), recipe).fingerprint == tokenizer.fingerprint
+    assert make_tokenizer(small_sources(), recipe)[0].fingerprint == tokenizer.fingerprint
+
+
+def test_nothing_asked_for_means_what_the_script_of_the_text_needs():
+    recipe = Recipe()
+    tokenizer, reason = make_tokenizer(small_sources(), recipe)
+    assert (tokenizer.kind, reason) == ("bpe", "0.0 % of its tokens are parts of a character")
+    assert tokenizer.fingerprint == train_byte_pairs(training_texts(small_sources()), 512).fingerprint
+    tokenizer, reason = make_tokenizer(MANY_LETTERS, recipe)
+    assert tokenizer.kind == "characters"
+    assert reason.startswith("even of 512 byte pairs, the most for a text of this length, ")
+
+
+def test_the_least_size_is_the_recipes():
+    text = sources_of("\n".join(topics.values())[:100_000])
+    assert make_tokenizer(text, Recipe(least_vocab_size=1024))[0].vocab_size == 1024
+
+
+@pytest.mark.parametrize("tokenizer", [None, "bpe"])
+def test_a_size_that_was_asked_for_is_not_measured(tokenizer):
+    made, reason = make_tokenizer(MANY_LETTERS, Recipe(tokenizer=tokenizer, vocab_size=300))
+    assert (made.kind, made.vocab_size, reason) == ("bpe", 300, "")
+
+
+def test_a_size_that_the_text_does_not_fill_is_told():
+    made, reason = make_tokenizer(small_sources(), Recipe(vocab_size=3000))
+    assert made.vocab_size < 3000
+    assert reason == "the text has no more pairs, though 3,000 were asked for"
+
+
+def test_byte_pairs_that_were_asked_for_are_no_characters():
+    tokenizer, reason = make_tokenizer(MANY_LETTERS, Recipe(tokenizer="bpe"))
+    assert tokenizer.kind == "bpe"
+    assert "% of its tokens are parts of a character" in reason
+
+
+def test_why_these_tokens_is_told(tmp_path):
+    heard = Heard()
+    make_material(small_sources(), Recipe(), tmp_path, heard)
+    assert heard[0].reason == "0.0 % of its tokens are parts of a character"
 
 
 def test_a_tokenizer_that_cannot_write_the_text_is_refused_naming_what(tmp_path):

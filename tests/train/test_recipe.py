@@ -42,6 +42,12 @@ def test_run_json_can_hold_a_recipe(preset):
     assert json.loads(json.dumps(recipe.as_json()))["preset"] == preset
 
 
+@pytest.mark.parametrize(("characters", "minutes", "least"), [(20_000, 5, 512), (200_000, 5, 512), (10**6, 5, 1024)])
+def test_the_vocabulary_is_left_to_the_text_above_the_least_for_its_size(characters, minutes, least):
+    recipe = choose_recipe(characters, minutes)
+    assert (recipe.tokenizer, recipe.vocab_size, recipe.least_vocab_size) == (None, None, least)
+
+
 def test_the_character_gpt_reads_characters():
     assert choose_recipe(1_000_000, 5.0, "char-gpt").tokenizer == "characters"
 

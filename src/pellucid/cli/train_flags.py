@@ -89,9 +89,9 @@ class TrainFlags:
     preset: PresetName = "default"
     """The shape of the model: default can be exported anywhere."""
     tokenizer: Text = None
-    """char, bpe, or the path of a tokenizer.json. Default: what fits the size of the text."""
+    """char, bpe, or the path of a tokenizer.json. Default: what fits the script and the size of the text."""
     vocab_size: WholeNumber = None
-    """How many ids bpe learns. Default: what fits the size of the text."""
+    """How many ids bpe learns. Default: what fits the script and the size of the text."""
     encoding: Text = None
     """The encoding of the files, if it is not UTF-8."""
     text_column: Text = None

@@ -46,6 +46,8 @@ class TextTokenized(Event):
     training_tokens: int
     held_out_tokens: int
     characters_per_token: float
+    reason: str = ""
+    """Why these tokens: the measurement that decided, to be shown after "since"; empty if they were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

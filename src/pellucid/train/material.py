@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pellucid.data import PreparedData, Sources, open_prepared, prepare, sample_split, training_texts
-from pellucid.text import TextTokenizer, character_tokenizer, load_tokenizer, train_byte_pairs
+from pellucid.text import TextTokenizer, character_tokenizer, choose_vocabulary, load_tokenizer, train_byte_pairs
 from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
 from pellucid.yardsticks import measure_yardsticks
@@ -39,7 +39,7 @@ class Material:
 
 def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Observer) -> Material:
     """Learn or load the tokenizer, and encode the text into token files in `folder`."""
-    tokenizer = make_tokenizer(sources, recipe)
+    tokenizer, reason = make_tokenizer(sources, recipe)
     data = prepare(sources, tokenizer, folder)
     observe(
         TextTokenized(
@@ -48,6 +48,7 @@ def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Obser
             training_tokens=len(data.train),
             held_out_tokens=sum(len(piece.tokens) for piece in data.held_out),
             characters_per_token=data.characters_per_token,
+            reason=reason,
         )
     )
     return Material(tokenizer, data)
@@ -59,15 +60,22 @@ def reopen_material(folder: Path, tokenizer_path: Path) -> Material:
     return Material(tokenizer, open_prepared(folder, tokenizer))
 
 
-def make_tokenizer(sources: Sources, recipe: Recipe) -> TextTokenizer:
-    """The tokenizer that a recipe names, learned on the training side alone."""
-    match recipe.tokenizer:
-        case "characters":
-            return character_tokenizer(training_texts(sources))
-        case "bpe":
-            return train_byte_pairs(training_texts(sources), recipe.vocab_size)
-        case path:
-            return load_tokenizer(path)
+def make_tokenizer(sources: Sources, recipe: Recipe) -> tuple[TextTokenizer, str]:
+    """The tokenizer that a recipe names, or else the text needs, learned on the training side alone; and why that one.
+
+    Nothing is said of one that was asked for and is there as it was.
+    """
+    if recipe.tokenizer == "characters":
+        return character_tokenizer(training_texts(sources)), ""
+    if recipe.tokenizer not in (None, "bpe"):
+        return load_tokenizer(recipe.tokenizer), ""
+    texts, asked = training_texts(sources), recipe.vocab_size
+    if asked is None:
+        may_be_characters = recipe.tokenizer is None
+        choice = choose_vocabulary(texts, least=recipe.least_vocab_size, characters_allowed=may_be_characters)
+        return choice.tokenizer, choice.reason
+    tokenizer = train_byte_pairs(texts, asked)
+    return tokenizer, f"the text has no more pairs, though {asked:,} were asked for" * (tokenizer.vocab_size < asked)
 
 
 def measure(sources: Sources, observe: Observer) -> YardsticksMeasured | None:

@@ -23,10 +23,12 @@ PRESETS = {"default": presets.default, "gpt2": presets.gpt2, "char-gpt": presets
 class Recipe:
     """Everything that is decided before the text is tokenized."""
 
-    tokenizer: str = "bpe"
-    """characters, bpe, or the path of a tokenizer.json."""
-    vocab_size: int = 1024
-    """bpe: ids to learn."""
+    tokenizer: str | None = None
+    """characters, bpe, or the path of a tokenizer.json; None: characters or bpe, as the script of the text needs it."""
+    vocab_size: int | None = None
+    """bpe: ids to learn; None: as many as the script of the text needs."""
+    least_vocab_size: int = 512
+    """bpe: the fewest ids that are worth while in a text of this size, if `vocab_size` does not say how many."""
     preset: str = "default"
     """Which function of `presets` makes the model."""
     model: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +60,7 @@ class Row:
     num_layers: int
     d_model: int
     context_length: int
-    vocab_size: int
+    least_vocab_size: int
     batch_size: int
     dropout: float = 0.0
     most_readings: float = math.inf
@@ -66,12 +68,12 @@ class Row:
 
 ALL = math.inf
 TABLE = (  # the first row that fits; the others than found by experiment (docs/log.md) keep their proportions
-    Row(100_000, ALL, num_layers=3, d_model=128, context_length=128, vocab_size=512, batch_size=16),
-    Row(400_000, ALL, num_layers=4, d_model=160, context_length=256, vocab_size=512, batch_size=16),
-    Row(ALL, 12, num_layers=4, d_model=192, context_length=256, vocab_size=1024, batch_size=16),
-    Row(3_000_000, ALL, num_layers=4, d_model=256, context_length=256, vocab_size=1024, batch_size=16),
-    Row(ALL, 60, num_layers=6, d_model=320, context_length=256, vocab_size=2048, batch_size=16),
-    Row(ALL, ALL, num_layers=8, d_model=512, context_length=512, vocab_size=4096, batch_size=16),
+    Row(100_000, ALL, num_layers=3, d_model=128, context_length=128, least_vocab_size=512, batch_size=16),
+    Row(400_000, ALL, num_layers=4, d_model=160, context_length=256, least_vocab_size=512, batch_size=16),
+    Row(ALL, 12, num_layers=4, d_model=192, context_length=256, least_vocab_size=1024, batch_size=16),
+    Row(3_000_000, ALL, num_layers=4, d_model=256, context_length=256, least_vocab_size=1024, batch_size=16),
+    Row(ALL, 60, num_layers=6, d_model=320, context_length=256, least_vocab_size=2048, batch_size=16),
+    Row(ALL, ALL, num_layers=8, d_model=512, context_length=512, least_vocab_size=4096, batch_size=16),
 )
 D_HEAD = 32
 MATRIX_RATE = 0.04
@@ -90,7 +92,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
     recipe = Recipe(
         preset=preset,
-        vocab_size=row.vocab_size,
+        least_vocab_size=row.least_vocab_size,
         batch_size=row.batch_size,
         model={
             "num_layers": row.num_layers,

@@ -29,8 +29,9 @@ class Request:
     training: TrainingConfig = field(default_factory=TrainingConfig)
     preset: str = "default"
     tokenizer: str | None = None
-    """characters, bpe, or the path of a tokenizer.json; None leaves it to the recipe."""
+    """characters, bpe, or the path of a tokenizer.json; None leaves it to the recipe, and mostly to the text."""
     vocab_size: int | None = None
+    """bpe: how many ids; None leaves it to the recipe, likewise."""
     model: dict[str, Any] = field(default_factory=dict)
     """Fields of ModelConfig to put over the recipe's; likewise the next two."""
     optimizer: dict[str, Any] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Request:
             schedule=replace(chosen.schedule, **self.schedule),
         )
         self._check_against_text(recipe)
-        if self.vocab_size and recipe.tokenizer != "bpe":
+        if self.vocab_size and recipe.tokenizer not in (None, "bpe"):
             raise ConfigError(
                 "vocab_size for the bpe tokenizer alone, which learns so many ids",
                 came=f"vocab_size={self.vocab_size} for the tokenizer {recipe.tokenizer}",
@@ -70,13 +71,13 @@ class Request:
         """Refuse at once what no text of this size can fill, before memory is asked for; a token is a byte or more."""
         num_bytes = self.sources.utf8_bytes
         largest = num_bytes + 257  # the bytes themselves, and the end of a text
-        if self.vocab_size and recipe.vocab_size > largest:
+        if recipe.vocab_size and recipe.vocab_size > largest:
             raise ConfigError(
                 f"a vocab_size that {num_bytes:,} bytes of text can fill, of at most {largest:,}",
                 came=f"{recipe.vocab_size:,}",
                 remedy="lower it; 512 to 8,192 fits most texts",
             )
-        context_length = recipe.model_config(min(recipe.vocab_size, largest)).context_length
+        context_length = recipe.model_config(min(recipe.vocab_size or recipe.least_vocab_size, largest)).context_length
         most = num_bytes + len(self.sources.documents) + TENTHS + 1  # each document, and each tenth, ends with a token
         if context_length + 1 > most:
             raise DataError(
