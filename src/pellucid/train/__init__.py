@@ -3,7 +3,7 @@
     the step        events → one_program → variant → probe → step → ceiling → device → trial
     beside it       evaluation → sample
     what to train   recipe → facts → request → material
-    the run         progress → plan → loop → float32 → machine → assembly → run        (reading order)
+    the run         progress → plan → trouble → loop → float32 → machine → assembly → run        (reading order)
 
 In: a `Request`.  Out: a run folder, and events to whoever listens.  Used by: the command line, bench.
 Read next: events.py.

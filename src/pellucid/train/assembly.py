@@ -110,30 +110,21 @@ def assemble(
     )
     pause_seconds = parts.time_pause()
     deadline = last_step_at(begun, request.minutes, pause_seconds)
-    parts.training = training = replace(
-        training, evaluations=affordable_evaluations(training.evaluations, deadline, pause_seconds)
-    )
+    evaluations = affordable_evaluations(training.evaluations, deadline, pause_seconds)
+    parts.training = training = replace(training, evaluations=evaluations)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
-    at_once = slice(training.micro_batch_size)  # never more rows than the person said there is memory for
-    device = next(model.parameters()).device
-    inputs, targets = (part.to(device) for part in parts.batches.at(0, rows=at_once))
-    variant, loss, step_seconds = choose_variant(
-        model, (inputs, targets), training, lambda loss: time_steps(parts.train_step(loss)), seconds_left, observe
-    )
+    variant, loss, step_seconds = _try_out(parts, seconds_left)
     model.load_state_dict(fresh)  # the trial has moved the weights
-
     most_steps = recipe.most_readings / parts.batches.epochs_after(1)
-    progress = plan_steps(
-        training,
-        recipe.schedule,
-        deadline=deadline,
-        step_seconds=step_seconds,
-        pause_seconds=pause_seconds,
-        most_steps=most_steps,
-    )
+    durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
+    progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
     parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps))
     planned = _planned(request, parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
-    made = {"environment": facts.environment(device), "plan": planned.as_json(), "model": asdict(model.config)}
+    made = {
+        "environment": facts.environment(next(model.parameters()).device),
+        "plan": planned.as_json(),
+        "model": asdict(model.config),
+    }
     folder.write_run(folder.facts | made)
     observe(planned)
     return parts.loop(
@@ -181,6 +172,21 @@ def assemble_again(
         progress=restore(checkpoint),
         evaluations=plan["evaluations"],
         step_seconds=plan["step_seconds"],
+    )
+
+
+def _try_out(parts: Parts, seconds_left: float) -> tuple[Variant, LossFunction, float]:
+    """The fastest variant that is right, and what a step with it takes."""
+    at_once = slice(parts.training.micro_batch_size)  # never more rows than the person said there is memory for
+    device = next(parts.model.parameters()).device
+    inputs, targets = (part.to(device) for part in parts.batches.at(0, rows=at_once))
+    return choose_variant(
+        parts.model,
+        (inputs, targets),
+        parts.training,
+        lambda loss: time_steps(parts.train_step(loss)),
+        seconds_left,
+        parts.observe,
     )
 
 

@@ -23,6 +23,7 @@ from pellucid.train.events import CoolingDown, Evaluated, Observer, Replanned, S
 from pellucid.train.facts import as_text
 from pellucid.train.progress import Pace, Progress, Wish, figures
 from pellucid.train.step import StepResult, TrainStep
+from pellucid.train.trouble import beyond_repair
 from pellucid.training_config import ScheduleConfig
 from pellucid.yardsticks import Score
 
@@ -63,8 +64,7 @@ class Loop:
         Raises:
             TrainingStopped: if going on makes no sense. What was saved stays good.
         """
-        state, pace = self.progress, Pace(self.progress)
-        wished = Wish.GO_ON
+        state, pace, wished = self.progress, Pace(self.progress), Wish.GO_ON
         while state.step < state.steps and not wished:
             if state.step == state.decay_begins:
                 self._replan(pace)
@@ -157,14 +157,7 @@ class Loop:
             )
 
     def _beyond_repair(self, came: str) -> TrainingStopped:
-        rates = ", ".join(f"{role} {rate:.3g}" for role, rate in self.train_step.optimizer.learning_rates().items())
-        saved = self.folder.latest_checkpoint()
-        return TrainingStopped(
-            "losses and gradients that are finite",
-            came=f"{came} (learning rates: {rates})",
-            remedy="lower the learning rates (--optimizer.matrix-learning-rate), or train with --precision float32; "
-            + (f"the last good checkpoint is {saved}" if saved else "nothing had been saved yet"),
-        )
+        return beyond_repair(came, self.train_step.optimizer.learning_rates(), self.folder.latest_checkpoint())
 
     def _evaluate(self, state: Progress, pace: Pace) -> None:
         batches, begun = self.train_step.batches, time.monotonic()

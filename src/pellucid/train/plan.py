@@ -1,6 +1,6 @@
 """How many steps fit: time left, divided by what a step takes, after what else needs time.
 
-In: a timed step, a deadline.  Out: `Progress` with its number of steps.  Used by: assembly.  Read next: loop.py.
+In: a timed step, a deadline.  Out: `Progress` with its number of steps.  Used by: assembly.  Read next: trouble.py.
 """
 
 import math
