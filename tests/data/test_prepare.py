@@ -115,6 +115,30 @@ class TestUnseenCharacters:
         assert escape_bits(1_000_000, 76) > escape_bits(7_000, 2_000) > np.log2(1_112_064)
 
 
+class TestOtherSplits:
+    def test_nothing_held_out_leaves_everything_for_training_and_no_passage(self, tmp_path, tokenizers):
+        everything = sources_of_texts([Document("a", PROSE)], held_out_percent=0)
+        prepared = prepare(everything, tokenizers["bpe"], tmp_path)
+        assert prepared.held_out == ()
+        assert prepared.held_out_characters == 0
+        assert decoded(tokenizers["bpe"], prepared.train.read(0, len(prepared.train))) == PROSE
+        again = open_prepared(tmp_path, tokenizers["bpe"])
+        assert again.held_out == ()
+        assert again.training_characters == len(PROSE)
+
+    def test_rows_are_documents_and_whole_ones_are_held_out(self, tmp_path, tokenizers):
+        rows = [f"{number} bottles of beer on the wall" for number in range(400)]
+        (tmp_path / "a.jsonl").write_text("".join(f'"{row}"\n' for row in rows), encoding="utf-8")
+        tokenizer = tokenizers["bpe"]
+        prepared = prepare(open_sources([tmp_path / "a.jsonl"]), tokenizer, tmp_path)
+        assert len(prepared.train.documents) == 380
+        assert len(prepared.held_out) == 10
+        text = "".join(decoded(tokenizer, piece.tokens) for piece in prepared.held_out)
+        training = decoded(tokenizer, prepared.train.read(0, len(prepared.train)))
+        assert len(text) + len(training) == sum(map(len, rows))
+        assert all((row in training) != (row in text) for row in rows[100:])
+
+
 class TestRefusals:
     def test_data_of_another_tokenizer(self, tmp_path, tokenizers):
         prepare(sources(PROSE), tokenizers["bpe"], tmp_path)

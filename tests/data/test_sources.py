@@ -1,5 +1,6 @@
 """Files and folders → one text: what is read, in which order, and what is told."""
 
+import gzip
 import hashlib
 import os
 from pathlib import Path
@@ -192,3 +193,96 @@ def test_names_that_are_no_text_can_be_shown(tmp_path):
 
 def test_documents_can_be_read_whole(folder):
     assert [document.text for document in read_documents([folder / "b.md", folder / "a.txt"])] == ["second", "first"]
+
+
+class TestOtherFormats:
+    def test_a_folder_of_many_formats_is_read_as_one_text(self, tmp_path):
+        (tmp_path / "a.html").write_bytes(b"<p>one &amp; only")
+        (tmp_path / "b.srt").write_bytes(b"1\n00:00:01,000 --> 00:00:02,000\ntwo\n")
+        (tmp_path / "c.jsonl").write_bytes(b'{"text": "three"}\n{"text": "four"}\n')
+        (tmp_path / "d.txt.gz").write_bytes(gzip.compress(b"five"))
+        sources = open_sources([tmp_path])
+        assert text_of(sources) == "one & only\ntwo\nthreefourfive"
+        assert [Path(document.name).name for document in sources.documents] == [
+            "a.html",
+            "b.srt",
+            "c.jsonl (text 1)",
+            "c.jsonl (text 2)",
+            "d.txt.gz",
+        ]
+        assert [piece.opens for piece in sources.pieces()] == [True] * 5
+
+    def test_the_column_of_a_table_is_chosen_or_asked_for(self, tmp_path):
+        (tmp_path / "a.csv").write_bytes(b"id,said,meant\n1,What is it that you want?,Go away at once if you can.\n")
+        assert "“said”, “meant”" in refusal(tmp_path / "a.csv")
+        assert "“said”, “meant”" in refusal(tmp_path)
+        assert text_of(open_sources([tmp_path], text_column="said")) == "What is it that you want?"
+
+    def test_a_table_without_text_in_a_folder_of_texts_is_left_out_and_told(self, folder):
+        (folder / "numbers.csv").write_bytes(b"a,b\n1,2\n")
+        sources = open_sources([folder])
+        assert text_of(sources) == "zerothfirstsecondthird"
+        assert any("Left out a table" in note and "numbers.csv" in note for note in sources.notes)
+
+    def test_rows_with_the_same_text_are_read_once(self, tmp_path):
+        (tmp_path / "a.jsonl").write_bytes(b'"one"\n"two"\n"one"\n')
+        sources = open_sources([tmp_path / "a.jsonl"])
+        assert text_of(sources) == "onetwo"
+        assert any("Left out as copies: " in note and "(text 3)" in note for note in sources.notes)
+
+    def test_a_file_whose_name_lies_is_told(self, tmp_path):
+        (tmp_path / "a.txt").write_bytes(b"<!doctype html><p>one")
+        assert open_sources([tmp_path / "a.txt"]).notes == ("Read 1 file as a web page, whatever the name says.",)
+
+    def test_rows_that_come_or_go_between_readings_are_noticed(self, tmp_path):
+        for after in (b'"one"\n', b'"one"\n"two"\n"three"\n'):
+            (tmp_path / "a.jsonl").write_bytes(b'"one"\n"two"\n')
+            sources = open_sources([tmp_path / "a.jsonl"])
+            (tmp_path / "a.jsonl").write_bytes(after)
+            with pytest.raises(DataError, match="to stay as it was"):
+                text_of(sources)
+
+
+class TestEncodings:
+    def test_all_files_in_another_encoding_are_counted_and_the_first_is_named(self, folder):
+        for name in ("k.txt", "l.txt", "m.txt"):
+            (folder / name).write_bytes(("Все счастливые семьи похожи " + name).encode("cp1251"))
+        message = refusal(folder)
+        assert "k.txt" in message
+        assert "and 2 more files that are not UTF-8" in message
+        assert "--encoding cp1251" in message
+
+    def test_in_a_folder_a_named_encoding_is_for_files_that_are_not_plainly_utf_8(self, tmp_path):
+        (tmp_path / "a.txt").write_bytes("Привет, ".encode("cp1251"))
+        (tmp_path / "b.txt").write_bytes("мир".encode())
+        sources = open_sources([tmp_path], encoding="cp1251")
+        assert text_of(sources) == "Привет, мир"
+        assert "Read 1 file as UTF-8, which no other encoding looks like." in sources.notes
+
+
+class TestWhatIsOdd:
+    def test_boilerplate_is_told_and_left_out_only_when_asked(self, tmp_path):
+        lines = [f"line {number} of it goes on and on, and" for number in range(400)]
+        page = ("\n".join(lines[number * 20 : number * 20 + 20]) + f"\n\n{number + 1}\n\n" for number in range(20))
+        start = "*** START OF THE PROJECT GUTENBERG EBOOK X ***\n"
+        (tmp_path / "a.txt").write_text(start + "".join(page), encoding="utf-8")
+        told, dropped = (open_sources([tmp_path / "a.txt"], drop_boilerplate=asked) for asked in (False, True))
+        assert told.notes == (
+            "Found what seems no part of the text: a licence around the text (47 characters), 20 page numbers (“1”);"
+            " --drop-boilerplate leaves it out.",
+        )
+        assert text_of(told).startswith(start)
+        assert "left out, as asked" in dropped.notes[-1]
+        assert text_of(dropped) == "".join("\n".join(lines[n : n + 20]) + "\n\n" for n in range(0, 400, 20))
+        assert dropped.characters == len(text_of(dropped))
+        assert dropped.fingerprint != told.fingerprint
+
+    def test_look_alike_letters_are_told(self):
+        (note,) = sources_of_texts([Document("x", "علی و علي " * 9)]).notes
+        assert note.startswith("Look-alike letters: “ي”")
+
+
+@pytest.mark.parametrize("percent", [-1, 51, 1000])
+def test_an_impossible_share_to_hold_out_is_refused(percent):
+    with pytest.raises(DataError, match="0 to 50 percent"):
+        sources_of_texts([Document("x", "text")], held_out_percent=percent)

@@ -16,7 +16,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +30,9 @@ from pellucid.data.reading import (
     UnclearColumn,
     UnclearEncoding,
     Unreadable,
+    byte_blocks,
     open_reader,
+    plainly_utf_8,
     told,
 )
 from pellucid.data.survey import Readable, Survey
@@ -188,7 +190,8 @@ def open_sources(
 
     Args:
         paths: Files and folders.
-        encoding: None for UTF-8, or the name of the encoding of all files that do not say theirs.
+        encoding: None for UTF-8, or the name of the encoding of all files that do not say theirs; in a folder, of those
+            that are not plainly UTF-8.
         text_column: Which column of tables is text; None for the only one that can be.
         drop_boilerplate: Whether to leave out licences, page numbers and running heads.
         held_out_percent: How much the split holds out.
@@ -283,6 +286,9 @@ def _readers(
     for path in files_in(given, left_out):
         try:
             reader = open_reader(path, options)
+            if options.encoding and plainly_utf_8(byte_blocks(path)):
+                reader = open_reader(path, replace(options, encoding=None))
+                reader.told_kind = reader.told_kind or "Read {n} file{s} as UTF-8, which no other encoding looks like."
             reader.check()
         except Unreadable:
             left_out.add(path)

@@ -34,6 +34,7 @@ SMALLEST_TEXT = TENTHS * 100 // HELD_OUT_PERCENT  # 200 characters: one held out
 FEWEST_DOCUMENTS = 20  # with fewer, a twentieth is no whole document
 LARGEST_DOCUMENT = 0.1  # of the text; if a larger one fell to either side, that side would be about it
 LONGEST_SHIFT = 32  # characters; no real grapheme is longer
+FIRST_FLAG_LETTER, LAST_FLAG_LETTER = "\U0001f1e6", "\U0001f1ff"
 SAMPLE_BYTES = 2_500_000  # what xz and all n-grams get through in about 3 s on one core
 
 Side = Literal["training", "held_out"]
@@ -297,6 +298,8 @@ def _grapheme_end(text: str, at: int, room: int) -> int:
     if not 0 < at < last:
         return at
     start = max(0, at - 2 * LONGEST_SHIFT)
+    while start and FIRST_FLAG_LETTER <= text[start - 1] <= LAST_FLAG_LETTER:  # which two are a flag shows at the first
+        start -= 1
     place = start
     for grapheme in graphemes(text[start:last]):
         place += len(grapheme)

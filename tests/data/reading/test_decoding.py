@@ -13,6 +13,7 @@ from pellucid.data.reading.decoding import (
     UnclearEncoding,
     binary,
     decoded,
+    plainly_utf_8,
 )
 from pellucid.errors import DataError
 
@@ -85,7 +86,7 @@ class TestWhatIsRefused:
 
     def test_the_line_that_is_shown_is_the_one_with_the_byte(self):
         message = refusal(b"A book\n\nby somebody\n" + "naïveté, déjà vu\n".encode("latin-1") + b"and more\n")
-        assert "(line 4); read as cp1252 that line would be “naïveté, déjà vu”" in message
+        assert "(line 4); read as cp1252 it would say “naïveté, déjà vu”" in message
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
     def test_utf_16_and_32_with_a_mark_are_shown_and_asked_about(self, encoding):
@@ -148,3 +149,21 @@ def test_text_in_any_encoding_is_not_binary():
     for encoding in ("utf-8", "latin-1", "utf-16", "utf-16-le", "utf-32"):
         assert not binary(("naïve text\n" * 9).encode(encoding))
     assert binary(b"\0\1\2\3" * 99)
+
+
+def test_what_is_plainly_utf_8_is_known():
+    assert plainly_utf_8(["Füchse".encode()[:2], "Füchse".encode()[2:]])
+    assert not plainly_utf_8([b"ASCII alone"])
+    assert not plainly_utf_8(["Füchse".encode("latin-1")])
+    assert not plainly_utf_8(["Fü".encode()[:-1]])
+
+
+def test_a_text_that_happens_to_begin_as_utf_8_is_asked_about_all_the_same():
+    text = "Ð±ÐÐÐ".encode("latin-1") + b"\n" + "Все счастливые семьи похожи друг на друга\n".encode("cp1251") * 9
+    assert "--encoding cp1251" in refusal(text)
+
+
+def test_a_long_line_is_shown_around_the_byte():
+    message = refusal(b"x" * 500 + b" and then caf\xe9 " + b"y" * 500)
+    assert "caf\u00e9" in message
+    assert "x" * 60 not in message

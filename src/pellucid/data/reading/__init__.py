@@ -7,8 +7,9 @@ In: paths.  Out: a reader for each file.  Used by: sources.py, folders.py.  Read
 """
 
 from pellucid.data.reading.columns import UnclearColumn
-from pellucid.data.reading.decoding import UnclearEncoding
+from pellucid.data.reading.decoding import UnclearEncoding, plainly_utf_8
 from pellucid.data.reading.kinds import SUFFIXES, Kind, Unreadable, kind_of_name, open_reader
+from pellucid.data.reading.packed import byte_blocks
 from pellucid.data.reading.reader import FileReader, ReadingOptions, told
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "UnclearColumn",
     "UnclearEncoding",
     "Unreadable",
+    "byte_blocks",
     "kind_of_name",
     "open_reader",
+    "plainly_utf_8",
     "told",
 ]

@@ -8,6 +8,7 @@ In: blocks of bytes.  Out: `decoded`, `UnclearEncoding`.  Used by: the readers o
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -21,6 +22,7 @@ from pellucid.errors import DataError
 BYTE_ORDER_MARK = "\ufeff"
 CONTROL_SHARE = 0.1  # text has under 1 % control characters, machine code over 20 %
 TEXT_CONTROLS = b"\t\n\v\f\r\x1b\b"
+SHOWN_BEFORE = 48  # bytes of the line before the one that shows that it is no UTF-8
 MARK_DROPPED = "Dropped the byte-order mark at the start of {n} file{s}."
 LINE_ENDS_CHANGED = "Turned {n} line end{s} from CR LF into LF."
 
@@ -70,6 +72,26 @@ def binary(head: bytes) -> bool:
         return False
     controls = len(head) - len(head.translate(None, bytes(set(range(32)) - set(TEXT_CONTROLS))))
     return controls > CONTROL_SHARE * len(head) or (b"\0" in head and not begins_as_utf_8(head))
+
+
+def plainly_utf_8(blocks: Iterable[bytes]) -> bool:
+    """Whether a file is UTF-8 from start to end and has characters beyond ASCII, as other encodings never look.
+
+    Args:
+        blocks: Its bytes.
+
+    Returns:
+        True if so; a file in ASCII alone proves nothing.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    beyond_ascii = False
+    try:
+        for block in blocks:
+            beyond_ascii = not decoder.decode(block).isascii() or beyond_ascii
+        decoder.decode(b"", True)
+    except UnicodeDecodeError:
+        return False
+    return beyond_ascii
 
 
 class _Decoding:
@@ -122,7 +144,7 @@ class _Decoding:
                 came=f"an end inside a character {where}",
                 remedy="the file seems cut short: get it again, or remove its last bytes",
             )
-        if self._beyond_ascii or not data[:at].isascii():
+        if self._beyond_ascii or _mostly_utf_8(data):
             around = printable(data[max(0, at - 12) : at + 13].decode("cp1252", "replace").strip())
             return DataError(
                 f"UTF-8 text in {self._name}",
@@ -130,10 +152,9 @@ class _Decoding:
                 remedy=f"repair or remove that byte, near “{around}”",
             )
         start = data.rfind(b"\n", 0, at) + 1
+        start = start if at - start <= SHOWN_BEFORE else at - SHOWN_BEFORE // 2
         end = data.find(b"\n", at)
-        return self._asking(
-            data[max(0, at - 4096) :], data[max(start, at - 200) : end if end >= 0 else None][:400], byte
-        )
+        return self._asking(data[max(0, at - 4096) :], data[start : end if end >= 0 else None][:400], byte)
 
     def _asking(self, data: bytes, line: bytes, came: str) -> UnclearEncoding:
         """The sentence that shows how the text would read, and how to say that this is right."""
@@ -145,12 +166,19 @@ class _Decoding:
                 remedy="name the encoding with --encoding NAME, or save the file as UTF-8",
             )
         best, *others = found
-        others_read = "".join(f"; if it should read “{o.line}”, use --encoding {o.encoding}" for o in others)
+        others_read = "".join(f"; if it should say “{o.line}”, use --encoding {o.encoding}" for o in others)
         return UnclearEncoding(
             f"UTF-8 text in {self._name}",
-            came=f"{came}; read as {best.encoding} that line would be “{best.line}”",
+            came=f"{came}; read as {best.encoding} it would say “{best.line}”",
             remedy=f"if that is right, repeat the command with --encoding {best.encoding}{others_read}",
         )
+
+
+def _mostly_utf_8(data: bytes) -> bool:
+    """Whether more characters beyond ASCII are sound UTF-8 than are not: a damaged file, not another encoding."""
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    return sum(not c.isascii() for c in text) > 2 * bad
 
 
 def _with_end(blocks: Iterable[bytes]) -> Iterator[bytes]:

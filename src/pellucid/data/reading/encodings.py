@@ -10,6 +10,7 @@ Read next: decoding.py.
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -51,9 +52,14 @@ COMMON_LEADS = {  # first bytes of punctuation and common characters: 95 % of re
     "cp949": ((0xA1, 0xA3), (0xB0, 0xC8)),
 }
 CLOSE = 0.1  # a difference in likelihood that decides nothing in a short text
+CLOSE_LATIN = 0.3  # the Latin ones differ in few letters, and it knows few languages
+COMMON_SHARE = 0.8
 MOST_GUESSES = 3
+MOST_LINES = 500  # are looked through for one that tells guesses apart
 ZERO_SHARE = 0.2  # of UTF-16 in Latin letters half is zeros; other scripts do not decode as UTF-8
-LATIN_SHARE = 0.7  # of the letters are ASCII in a text in a Latin script: French has 96 %, Vietnamese most of all 75 %
+LONE_SHARE = 0.7  # of the bytes beyond ASCII stand alone between ASCII in Latin scripts; in others they come in rows
+LONE = re.compile(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])")
+MARKUP = re.compile(rb"<[^<>\x80-\xff]*>")
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,7 @@ def guesses(data: bytes, line: bytes) -> list[Guess]:
 
     Args:
         data: A stretch of the file that holds bytes beyond ASCII.
-        line: One line of it, to be shown as each guess would read it.
+        line: A line of it to be shown as each guess would read it, if they do not all read it alike; then another.
 
     Returns:
         The best guess, and beside it at most two that are about as likely and would read the line otherwise; or none.
@@ -144,12 +150,17 @@ def guesses(data: bytes, line: bytes) -> list[Guess]:
         >>> guesses(text, text)
         [Guess(encoding='GB18030', line='床前明月光，疑是地上霜。')]
     """
-    found: list[Guess] = []
-    for encoding in _ranked(data[:JUDGED_BYTES]):
-        read = shown_line(line, encoding)
-        if read not in (guess.line for guess in found):
-            found.append(Guess(encoding, read))
-    return found[:MOST_GUESSES]
+    ranked = list(dict.fromkeys(_ranked(data)))[: 2 * MOST_GUESSES]
+    most: dict[str, str] = {}
+    for shown in (line, *_telling(data).split(b"\n")[:MOST_LINES]):
+        readings: dict[str, str] = {}
+        for encoding in ranked:
+            readings.setdefault(shown_line(shown, encoding), encoding)
+        if len(readings) > len(most):
+            most = readings
+        if len(ranked) == len(most):
+            break
+    return [Guess(encoding, read) for read, encoding in most.items()][:MOST_GUESSES]
 
 
 def shown_line(line: bytes, encoding: str) -> str:
@@ -167,15 +178,44 @@ def _ranked(data: bytes) -> Iterator[str]:
     if known := marked_encoding(data) or unmarked_utf_16(data):
         yield known
         return
-    letters, beyond = sum(chr(byte).isalpha() for byte in data if byte < 0x80), sum(byte >= 0x80 for byte in data)
+    data = _telling(data)
+    beyond = len(data) - len(data.translate(None, bytes(range(0x80, 0x100))))
+    is_latin = len(LONE.findall(data)) > LONE_SHARE * beyond
     scored = sorted(
         (match.chaos - match.coherence / 2 + (1 - _common_share(data, match.encoding)) / 2, match.encoding)
         for match in from_bytes(data, cp_isolation=list(NAMES), enable_fallback=False)
     )
     best, first = scored[0] if scored else (0.0, "")
-    if letters > LATIN_SHARE * (letters + beyond) and (best > -CLOSE or NAMES[first] in LATIN):
+    if is_latin and (best > -CLOSE or NAMES[first] in LATIN):
         yield "cp1252"  # a few accents in a short text: too little for a judgement, and most often this
-    yield from (NAMES[encoding] for score, encoding in scored if score <= best + CLOSE)
+    close = CLOSE_LATIN if is_latin else CLOSE
+    for score, encoding in scored:
+        if score <= best + close and (NAMES[encoding] in LATIN or not is_latin or score <= best):
+            yield NAMES[encoding]
+    if not scored:  # it finds long East Asian pages with a few odd characters too much of a mess
+        likely = sorted(
+            (_common_share(data, encoding), encoding) for encoding in COMMON_LEADS if _decodes(data, encoding)
+        )
+        yield from (NAMES[encoding] for share, encoding in reversed(likely) if share > COMMON_SHARE)
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _telling(data: bytes) -> bytes:
+    """The lines that have bytes beyond ASCII, without the markup of web pages, as many as are judged."""
+    lines = []
+    size = 0
+    for line in data.split(b"\n"):
+        if size < JUDGED_BYTES and not line.isascii():
+            lines.append(MARKUP.sub(b"", line))
+            size += len(line)
+    return b"\n".join(lines)[: 4 * JUDGED_BYTES]
 
 
 def _common_share(data: bytes, encoding: str) -> float:

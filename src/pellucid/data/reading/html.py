@@ -10,13 +10,12 @@ Source: HTML Living Standard, 13.2.3 (which encoding a page has: a mark, what th
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from html.parser import HTMLParser
 
-from pellucid.data.reading.decoding import decoded
+from pellucid.data.reading.decoding import decoded, plainly_utf_8
 from pellucid.data.reading.encodings import marked_encoding, text_codec
 from pellucid.data.reading.packed import byte_blocks, first_bytes
 from pellucid.data.reading.reader import FileReader
@@ -78,7 +77,7 @@ def page_encoding(head: bytes, blocks: Callable[[], Iterable[bytes]], changes: C
         return mark
     found = DECLARED.search(head[:DECLARED_WITHIN_BYTES])
     declared = (found[1] or found[2]).decode("ascii").lower() if found else ""
-    if not declared or declared in UTF_8_NAMES or _is_utf_8(blocks()):
+    if not declared or declared in UTF_8_NAMES or plainly_utf_8(blocks()):
         return None
     declared = AS_BROWSERS_TAKE.get(declared, declared)
     try:
@@ -220,14 +219,3 @@ class _Page(HTMLParser):
         lines = "".join(self._lines)
         self._lines.clear()
         return lines
-
-
-def _is_utf_8(blocks: Iterable[bytes]) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for block in blocks:
-            decoder.decode(block)
-        decoder.decode(b"", True)
-    except UnicodeDecodeError:
-        return False
-    return True
