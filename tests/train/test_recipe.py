@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -42,10 +43,17 @@ def test_run_json_can_hold_a_recipe(preset):
     assert json.loads(json.dumps(recipe.as_json()))["preset"] == preset
 
 
-@pytest.mark.parametrize(("characters", "minutes", "least"), [(20_000, 5, 512), (200_000, 5, 512), (10**6, 5, 1024)])
+@pytest.mark.parametrize(("characters", "minutes", "least"), [(200_000, 5, 512), (10**6, 5, 1024)])
 def test_the_vocabulary_is_left_to_the_text_above_the_least_for_its_size(characters, minutes, least):
     recipe = choose_recipe(characters, minutes)
     assert (recipe.tokenizer, recipe.vocab_size, recipe.least_vocab_size) == (None, None, least)
+
+
+def test_a_text_too_small_to_teach_pairs_is_read_in_characters_with_dropout_and_not_too_often():
+    recipe = choose_recipe(20_000, 5.0)
+    assert recipe.tokenizer == "characters"
+    assert recipe.model["dropout"] > 0
+    assert recipe.most_readings < math.inf
 
 
 def test_the_character_gpt_reads_characters():

@@ -118,7 +118,7 @@ def assemble(
     most_steps = recipe.most_readings / parts.batches.epochs_after(1)
     durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
     progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
-    parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps))
+    parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps), recipe.most_decay)
     planned = _planned(request, parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
     made = {
         "environment": facts.environment(next(model.parameters()).device),

@@ -39,6 +39,8 @@ class Recipe:
     """Scheme of `nn.initialize`."""
     most_readings: float = math.inf
     """How often the text may be read before the model knows it by heart, and does worse on other text."""
+    most_decay: float = 0.8
+    """The most that weights decay, however often the text is read; less where dropout helps."""
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
 
@@ -62,13 +64,26 @@ class Row:
     context_length: int
     least_vocab_size: int
     batch_size: int
+    tokenizer: str | None = None
     dropout: float = 0.0
     most_readings: float = math.inf
+    most_decay: float = 0.8  # 16 readings of 1 MB: 1.827 bits, with 0.5 1.835
 
 
 ALL = math.inf
 TABLE = (  # the first row that fits; the others than found by experiment (docs/log.md) keep their proportions
-    Row(100_000, ALL, num_layers=3, d_model=128, context_length=128, least_vocab_size=512, batch_size=16),
+    Row(
+        *(100_000, ALL),
+        num_layers=3,
+        d_model=128,
+        context_length=128,
+        least_vocab_size=512,
+        batch_size=8,
+        tokenizer="characters",
+        dropout=0.3,
+        most_readings=32,
+        most_decay=0.5,
+    ),
     Row(400_000, ALL, num_layers=4, d_model=160, context_length=256, least_vocab_size=512, batch_size=16),
     Row(ALL, 12, num_layers=4, d_model=192, context_length=256, least_vocab_size=1024, batch_size=16),
     Row(3_000_000, ALL, num_layers=4, d_model=256, context_length=256, least_vocab_size=1024, batch_size=16),
@@ -78,7 +93,6 @@ TABLE = (  # the first row that fits; the others than found by experiment (docs/
 D_HEAD = 32
 MATRIX_RATE = 0.04
 DECAY_PER_READING = 0.055  # of the matrices, per time the text is read; for seven to ten readings (docs/log.md)
-MOST_DECAY = 0.5
 EMBEDDING_SHARE = 0.5  # of the matrices' decay, for embeddings and head
 
 
@@ -92,6 +106,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
     recipe = Recipe(
         preset=preset,
+        tokenizer=row.tokenizer,
         least_vocab_size=row.least_vocab_size,
         batch_size=row.batch_size,
         model={
@@ -102,6 +117,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
             "dropout": row.dropout,
         },
         most_readings=row.most_readings,
+        most_decay=row.most_decay,
         optimizer=OptimizerConfig(matrix_learning_rate=MATRIX_RATE),
     )
     match preset:
@@ -112,7 +128,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
     return recipe
 
 
-def with_decay(config: OptimizerConfig, readings: float) -> OptimizerConfig:
+def with_decay(config: OptimizerConfig, readings: float, most: float = 0.8) -> OptimizerConfig:
     """Weight decay for a text that is read so often, where none was asked for.
 
     A text that is read many times is learned by heart unless the weights are held down; read once or twice, it is not,
@@ -126,7 +142,7 @@ def with_decay(config: OptimizerConfig, readings: float) -> OptimizerConfig:
     """
     matrices = config.matrix_weight_decay
     if matrices is None:
-        matrices = min(MOST_DECAY, DECAY_PER_READING * readings)
+        matrices = min(most, DECAY_PER_READING * readings)
     embeddings = config.embedding_weight_decay
     if embeddings is None:
         embeddings = EMBEDDING_SHARE * matrices
