@@ -43,6 +43,22 @@ def test_halves_of_characters_are_shown_as_bytes(book, tokens):
     assert "\ufffd" not in out
 
 
+def test_the_script_of_the_text_decides_unless_something_is_asked_for(tmp_path, tokens):
+    many_letters = "".join(chr(0x4E00 + number * number % 401) for number in range(3_000))
+    (tmp_path / "a.txt").write_text(many_letters, encoding="utf-8")
+    _, out, err = tokens(str(tmp_path / "a.txt"))
+    assert out == "│".join(many_letters[:2000]) + "\n"
+    assert "1.00 characters a token · vocabulary of 202, since even of 512 byte pairs" in err
+    assert "vocabulary of 512, since even of 512" in tokens(str(tmp_path / "a.txt"), "--tokenizer", "bpe")[2]
+    assert tokens(str(tmp_path / "a.txt"), "--vocab-size", "300")[2].endswith("vocabulary of 300]\n")
+
+
+def test_words_keep_their_marks_and_joiners(tmp_path, tokens):
+    (tmp_path / "a.txt").write_text("नमस्ते می\u200cخواهم cafe\u0301 " * 60, encoding="utf-8")
+    _, out, _ = tokens(str(tmp_path / "a.txt"), "--characters", "28", "--vocab-size", "512")
+    assert out == "नमस्ते│·می│⟨U+200C⟩خواهم│·cafe\u0301│·नमस्ते\n"
+
+
 def test_bpe_learns_from_the_text_up_to_the_size_asked_for(book, tokens):
     few, many = (int(tokens(book, "--vocab-size", size)[2].split()[3]) for size in ("257", "300"))
     assert few == len(TEXT.encode())
@@ -132,3 +148,22 @@ def test_any_locale_will_do(book):
     words = [sys.executable, "-m", "pellucid", "tokens", book, "--tokenizer", "char"]
     done = subprocess.run(words, env=env, capture_output=True, check=True)
     assert "癖" in done.stdout.decode("utf-8")
+
+
+def test_a_document_is_read_as_training_reads_it(tmp_path, tokens):
+    (tmp_path / "a.html").write_bytes(b"<p>ab &amp; c")
+    (tmp_path / "b.csv").write_bytes(b"id,said,meant\n1,What is it that you want?,Go away at once if you can.\n")
+    (tmp_path / "c.txt").write_bytes("да".encode("cp1251"))
+    assert tokens(str(tmp_path / "a.html"), "--tokenizer", "char")[1] == "a│b│·│&│·│c│↵\n"
+    assert tokens(str(tmp_path / "c.txt"), "--tokenizer", "char", "--encoding", "cp1251")[1] == "д│а\n"
+    code, _, err = tokens(str(tmp_path / "b.csv"), "--tokenizer", "char")
+    assert (code, "--text-column" in err) == (2, True)
+    said = tokens(str(tmp_path / "b.csv"), "--tokenizer", "char", "--text-column", "said")[1]
+    assert said.replace("│", "") == "What·is·it·that·you·want?\n"
+
+
+def test_boilerplate_is_left_out_on_request(tmp_path, tokens):
+    start = "*** START OF THE PROJECT GUTENBERG EBOOK X ***\n"
+    (tmp_path / "a.txt").write_text(start + "the text", encoding="utf-8")
+    assert "G" in tokens(str(tmp_path / "a.txt"), "--tokenizer", "char")[1]
+    assert "G" not in tokens(str(tmp_path / "a.txt"), "--tokenizer", "char", "--drop-boilerplate")[1]

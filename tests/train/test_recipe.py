@@ -5,6 +5,7 @@ import pytest
 
 from pellucid.errors import ConfigError
 from pellucid.nn import TransformerLM
+from pellucid.text import least_size
 from pellucid.train.recipe import PRESETS, choose_recipe, with_decay
 from pellucid.training_config import OptimizerConfig
 
@@ -47,6 +48,7 @@ def test_run_json_can_hold_a_recipe(preset):
 def test_the_vocabulary_is_left_to_the_text_above_the_least_for_its_size(characters, minutes, least):
     recipe = choose_recipe(characters, minutes)
     assert (recipe.tokenizer, recipe.vocab_size, recipe.least_vocab_size) == (None, None, least)
+    assert least_size(characters) == least
 
 
 def test_a_text_too_small_to_teach_pairs_is_read_in_characters_with_dropout_and_not_too_often():

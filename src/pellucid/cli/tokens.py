@@ -19,9 +19,19 @@ from rich.text import Text
 from pellucid.cli.arguments import parse, text_from_stdin
 from pellucid.cli.printable import printable_json
 from pellucid.cli.values import Text as TextValue
+from pellucid.cli.values import WholeNumber
 from pellucid.data import Document, Sources, open_sources, sources_of_texts
 from pellucid.errors import UserError
-from pellucid.text import TextTokenizer, TokenSpan, character_tokenizer, load_tokenizer, spans, train_byte_pairs
+from pellucid.text import (
+    TextTokenizer,
+    TokenSpan,
+    character_tokenizer,
+    choose_vocabulary,
+    least_size,
+    load_tokenizer,
+    spans,
+    train_byte_pairs,
+)
 
 BAR = "│"
 """Stands between tokens where there is no colour."""
@@ -36,10 +46,10 @@ class TokensFlags:
 
     file: tyro.conf.Positional[str]
     """A file or folder that `pellucid train` reads, or - for standard input."""
-    tokenizer: str = "bpe"
-    """bpe or char, learned from this text; or the path of a run folder or a tokenizer.json."""
-    vocab_size: int = 1024
-    """How many tokens bpe learns, at most."""
+    tokenizer: TextValue = None
+    """bpe or char, learned from this text; or the path of a run folder or a tokenizer.json. Default: as train does."""
+    vocab_size: WholeNumber = None
+    """How many tokens bpe learns, at most. Default: as many as the script of the text needs."""
     encoding: TextValue = None
     """The encoding of the file, if it is not UTF-8."""
     text_column: TextValue = None
@@ -58,7 +68,7 @@ def main(words: Sequence[str]) -> None:
     if flags.characters < 0:
         raise UserError("characters to be 0 or more", came=str(flags.characters), remedy="choose 0 for all")
     sources = _sources(flags)
-    tokenizer = _tokenizer(flags, sources)
+    tokenizer, reason = _tokenizer(flags, sources)
     text = _beginning(sources, flags.characters)
     cut = spans(tokenizer, text)
     if flags.json:
@@ -70,7 +80,7 @@ def main(words: Sequence[str]) -> None:
         Console(highlight=False, soft_wrap=True).print(painted(cut))
     else:
         print(barred(cut).removesuffix("\n"))
-    print(_summary(tokenizer, sources, text, len(cut)), file=sys.stderr)
+    print(_summary(tokenizer, reason, sources, text, len(cut)), file=sys.stderr)
 
 
 def painted(cut: Iterable[TokenSpan]) -> Text:
@@ -112,13 +122,19 @@ def _sources(flags: TokensFlags) -> Sources:
     )
 
 
-def _tokenizer(flags: TokensFlags, sources: Sources) -> TextTokenizer:
+def _tokenizer(flags: TokensFlags, sources: Sources) -> tuple[TextTokenizer, str]:
+    """The tokenizer, and why it is that one if nobody asked for it."""
     match flags.tokenizer:
-        case "bpe":
-            return train_byte_pairs(_texts(sources), flags.vocab_size)
+        case None | "bpe" if flags.vocab_size is not None:
+            return train_byte_pairs(_texts(sources), flags.vocab_size), ""
+        case None | "bpe" as asked:
+            least = least_size(sources.characters)
+            choice = choose_vocabulary(_texts(sources), least=least, characters_allowed=asked is None)
+            return choice.tokenizer, choice.reason
         case "char" | "characters":
-            return character_tokenizer(_texts(sources))
-    return load_tokenizer(flags.tokenizer)
+            return character_tokenizer(_texts(sources)), ""
+        case path:
+            return load_tokenizer(path), ""
 
 
 def _beginning(sources: Sources, characters: int) -> str:
@@ -135,9 +151,10 @@ def _texts(sources: Sources) -> Iterator[str]:
     return (piece.text for piece in sources.pieces())
 
 
-def _summary(tokenizer: TextTokenizer, sources: Sources, text: str, num_tokens: int) -> str:
+def _summary(tokenizer: TextTokenizer, reason: str, sources: Sources, text: str, num_tokens: int) -> str:
     shown = (
         f"{len(text):,}" if len(text) == sources.characters else f"the first {len(text):,} of {sources.characters:,}"
     )
     rate = f", {len(text) / num_tokens:.2f} characters a token" if num_tokens else ""
-    return f"[{shown} characters are {num_tokens:,} tokens{rate} · vocabulary of {tokenizer.vocab_size:,}]"
+    since = f", since {reason}" if reason else ""
+    return f"[{shown} characters are {num_tokens:,} tokens{rate} · vocabulary of {tokenizer.vocab_size:,}{since}]"

@@ -15,7 +15,7 @@ from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
 from pellucid.text.utf8_states import bytes_begun, states_after_tokens
-from pellucid.text.vocabulary import VocabularyChoice, choose_vocabulary
+from pellucid.text.vocabulary import VocabularyChoice, choose_vocabulary, least_size
 
 __all__ = [
     "END_OF_TEXT",
@@ -34,6 +34,7 @@ __all__ = [
     "choose_vocabulary",
     "crop",
     "graphemes",
+    "least_size",
     "load_tokenizer",
     "spans",
     "spans_of_ids",
