@@ -102,3 +102,8 @@ except SystemExit as end:
 sys.exit("torch" in sys.modules or "rich.live" in sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_how_files_are_read_and_split_can_be_said():
+    flags = parse_flags(["a.csv", "--text-column", "said", "--drop-boilerplate", "--held-out", "0"])
+    assert (flags.text_column, flags.drop_boilerplate, flags.held_out) == ("said", True, 0)

@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 
 import pytest
 
+from pellucid.data import Document, sources_of_texts
 from pellucid.errors import ConfigError, DataError
 from pellucid.train.recipe import choose_recipe
 from pellucid.train.request import DEFAULT_MINUTES, Request
@@ -84,3 +86,13 @@ def test_what_makes_a_run_what_it_is_comes_back_from_json_the_same(tmp_path):
 def test_what_is_said_of_the_text_is_the_survey(tmp_path):
     said = small_request(tmp_path).text_read()
     assert (said.name, said.documents, said.characters, said.distinct_characters) == ("words.txt", 1, 3000, 21)
+
+
+def test_the_split_is_recorded_and_told_if_it_is_not_the_usual_one(tmp_path):
+    usual = small_request(tmp_path)
+    assert usual.first_facts(usual.recipe())["data"]["held_out"]["kind"] == "passages"
+    assert not any("Held out" in note for note in usual.text_read().notes)
+    text = "".join(piece.text for piece in usual.sources.pieces())
+    everything = replace(usual, sources=sources_of_texts([Document("words", text)], held_out_percent=0))
+    assert everything.first_facts(everything.recipe())["data"]["held_out"]["kind"] == "none"
+    assert everything.text_read().notes[-1].startswith("Held out: nothing")

@@ -186,8 +186,7 @@ class BoilerplateFinder:
             self._beside[line] += 1
 
 
-OTHER_LAST = np.zeros(256, dtype=bool)
-OTHER_LAST[np.frombuffer(")]}-*–—٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹".encode(), dtype=np.uint8)] = True
+OTHER_LAST = np.isin(np.arange(256), list(")]}-*–—٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹".encode()))
 
 
 class WithoutBoilerplate:

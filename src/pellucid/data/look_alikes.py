@@ -115,11 +115,10 @@ class LookAlikes:
                 self._composed.add(ord(composed))
 
     def _look_for_latin(self, piece: str, codes: np.ndarray) -> None:
-        small = np.minimum(codes, len(SCRIPT_TABLE) - 1)
-        scripts = SCRIPT_TABLE[small]  # 1: Latin look-alike, 2: Cyrillic
-        cyrillic = np.zeros(len(scripts) + 2, dtype=bool)
-        cyrillic[1:-1] = scripts == 2
-        within = (scripts == 1) & (cyrillic[:-2] | cyrillic[2:])
+        small = np.minimum(codes, len(CYRILLIC_TABLE) - 1)
+        cyrillic = np.zeros(len(codes) + 2, dtype=bool)
+        cyrillic[1:-1] = CYRILLIC_TABLE[small]
+        within = LATIN_TABLE[small] & (cyrillic[:-2] | cyrillic[2:])
         found = int(np.count_nonzero(within))
         self._latin_in_cyrillic += found
         if found and not self._example:
@@ -136,11 +135,9 @@ ARABIC_LETTERS = sorted({letter for pair in ARABIC_AND_PERSIAN for letter in pai
 ARABIC_CODES = np.array([ord(arabic) for arabic, _ in ARABIC_AND_PERSIAN])
 LATIN_CODES = np.array([ord(letter) for letter in LATIN])
 CYRILLIC_CODES = np.array([ord(letter) for letter in CYRILLIC])
-MARK_TABLE = np.zeros(0x3100, dtype=bool)
-MARK_TABLE[MARKS] = True
-SCRIPT_TABLE = np.zeros(0x531, dtype=np.uint8)
-SCRIPT_TABLE[LATIN_CODES] = 1
-SCRIPT_TABLE[0x400:0x530] = 2
+MARK_TABLE = np.isin(np.arange(0x3100), MARKS)
+LATIN_TABLE = np.isin(np.arange(0x531), LATIN_CODES)
+CYRILLIC_TABLE = np.isin(np.arange(0x531), np.arange(0x400, 0x530))
 
 
 def told_differences(prompt: str, alphabet: str) -> tuple[str, ...]:

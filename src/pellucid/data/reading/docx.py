@@ -58,7 +58,7 @@ class _Body:
         elif WORD_NAMESPACE not in namespace:
             return
         elif local == "p":
-            self.paragraphs.open()
+            self.paragraphs.begin()
             self._runs.append(0)
         elif not self._runs:
             return
@@ -79,7 +79,7 @@ class _Body:
             self._texts -= local == "t"
         elif WORD_NAMESPACE in namespace:
             if local == "p":
-                self.paragraphs.close()
+                self.paragraphs.end()
                 self._runs.pop()
             elif self._runs:
                 self._runs[-1] -= local == "r"

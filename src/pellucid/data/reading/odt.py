@@ -50,7 +50,7 @@ class _Body:
         elif namespace == TEXT_NAMESPACE:
             match local:
                 case "p" | "h":
-                    self.paragraphs.open()
+                    self.paragraphs.begin()
                 case "tab":
                     self.paragraphs.add("\t")
                 case "line-break":
@@ -64,7 +64,7 @@ class _Body:
         if self._left_out:
             self._left_out -= 1
         elif namespace == TEXT_NAMESPACE and local in ("p", "h"):
-            self.paragraphs.close()
+            self.paragraphs.end()
 
     def text(self, text: str) -> None:
         if not self._left_out:

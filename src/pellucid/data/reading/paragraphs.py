@@ -14,8 +14,8 @@ class Paragraphs:
 
     Example:
         >>> paragraphs = Paragraphs()
-        >>> paragraphs.open(); paragraphs.add("a note"); paragraphs.open(); paragraphs.add("inside"); paragraphs.close()
-        >>> paragraphs.add(" follows"); paragraphs.close(); paragraphs.take()
+        >>> paragraphs.begin(); paragraphs.add("a note"); paragraphs.begin(); paragraphs.add("inside"); paragraphs.end()
+        >>> paragraphs.add(" follows"); paragraphs.end(); paragraphs.take()
         'a note follows\ninside\n'
     """
 
@@ -24,11 +24,11 @@ class Paragraphs:
         self._inside: list[str] = []  # complete paragraphs that wait for the one around them
         self._lines: list[str] = []
 
-    def open(self) -> None:
+    def begin(self) -> None:
         """Begin a paragraph."""
         self._open.append([])
 
-    def close(self) -> None:
+    def end(self) -> None:
         """End the innermost paragraph."""
         if not self._open:
             return
