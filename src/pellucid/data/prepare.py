@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from pellucid.data.pieces import printable
 from pellucid.data.sources import Sources
-from pellucid.data.split import TENTHS, Passage, passages
+from pellucid.data.split import TENTHS, Passage, most_held_out, passages
 from pellucid.data.survey import CODE_POINTS
 from pellucid.data.token_file import TokenFile, TokenWriter
 from pellucid.errors import DataError
@@ -103,14 +103,22 @@ class PreparedData:
 
 
 def prepare(
-    sources: Sources, tokenizer: TextTokenizer, folder: Path, *, on_progress: Callable[[float], None] | None = None
+    sources: Sources,
+    tokenizer: TextTokenizer,
+    folder: Path,
+    *,
+    most_characters: float = math.inf,
+    on_progress: Callable[[float], None] | None = None,
 ) -> PreparedData:
     """Encode both sides of the split into two token files.
+
+    Of held-out passages of a long text only the first part is kept: see `most_held_out`.
 
     Args:
         sources: The text.
         tokenizer: Learned on the training side alone, or from elsewhere.
         folder: Where the files go; made if missing.
+        most_characters: About how much training text to keep at most, taken evenly from all of it.
         on_progress: Called with the fraction of the text that is done.
 
     Returns:
@@ -128,7 +136,7 @@ def prepare(
             TokenWriter(folder / TRAIN_FILE, tokenizer, text=sources.fingerprint) as train,
             TokenWriter(folder / HELD_OUT_FILE, tokenizer, text=sources.fingerprint) as held_out,
         ):
-            for batch in _together(passages(sources)):
+            for batch in _together(_kept(sources, most_characters)):
                 done += _encode(batch, tokenizer, train, held_out, used)
                 if on_progress:
                     on_progress(done / sources.characters)
@@ -178,6 +186,26 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()
         pieces.append(HeldOutPiece(tokens, characters, escaped))
     return PreparedData(train, tuple(pieces), train.header.text, price)
+
+
+def _kept(sources: Sources, most_characters: float) -> Iterator[Passage]:
+    """All passages, or of a long text the beginning of the held-out ones and an even share of the others."""
+    share = min(1.0, most_characters / sources.characters)
+    most, scored = most_held_out(sources), [0] * TENTHS
+    due, left_out = 1 - share, False
+    for passage in passages(sources):
+        if passage.side == "held_out":
+            text = passage.text if most is None else passage.text[: most - scored[passage.tenth]]
+            scored[passage.tenth] += len(text)
+            if text:
+                yield replace(passage, text=text)
+            continue
+        due += share
+        if due < 1:
+            left_out = True
+            continue
+        yield replace(passage, opens=passage.opens or left_out)
+        due, left_out = due - 1, False
 
 
 def _together(stream: Iterator[Passage]) -> Iterator[list[Passage]]:

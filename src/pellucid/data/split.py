@@ -11,7 +11,8 @@ Of many documents, whole ones are held out instead: every 20th, beginning with t
 sum of characters nearest to 5 %. What is held out is then cut into ten passages of equal length, so that the figure has
 an error as ever. And who wants everything used holds out nothing.
 
-In: `Sources`.  Out: `Split`, `split_of`, `Passage`, `passages`, `training_texts`, `SplitSample`, `sample_split`.
+In: `Sources`.  Out: `Split`, `split_of`, `Passage`, `passages`, `training_texts`, `SplitSample`, `sample_split`,
+`most_held_out`.
 Used by: prepare.py, tokenizer training, yardsticks.  Read next: token_file.py.
 """
 
@@ -88,7 +89,7 @@ class Split:
         whole = len(self.held_out_documents)
         return (
             f"Held out: {whole:,} of {self.documents:,} documents whole, {self.held_out_characters:,} characters"
-            f" (every {self.every}th, from the {self.first + 1}. on)."
+            f" (one in {self.every}, beginning with number {self.first + 1})."
         )
 
 
@@ -257,11 +258,12 @@ def sample_split(sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> SplitSa
         >>> len(sample.training), len(sample.training[0]), sample.held_out[0], sample.complete
         (10, 38, 'de', True)
     """
-    complete = sources.utf8_bytes <= utf8_bytes
-    characters = sources.characters if complete else sources.characters * utf8_bytes // sources.utf8_bytes
-    held_out_limit = max(1, characters * sources.held_out_percent // (100 * TENTHS))
-    training_limit = max(1, characters // TENTHS - held_out_limit)
-    training = [_LastCharacters(sources.characters if complete else training_limit) for _ in range(TENTHS)]
+    most = most_held_out(sources, utf8_bytes=utf8_bytes)
+    complete = most is None
+    training_limit = sources.characters
+    if most is not None:
+        training_limit = max(1, sources.characters * utf8_bytes // sources.utf8_bytes // TENTHS - most)
+    training = [_LastCharacters(training_limit) for _ in range(TENTHS)]
     held_out: list[list[str]] = [[] for _ in range(TENTHS)]
     for passage in passages(sources):
         if passage.side == "training":
@@ -270,9 +272,29 @@ def sample_split(sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> SplitSa
             held_out[passage.tenth].append(passage.text)
     sides = (
         tuple(kept.text() for kept in training),
-        tuple("".join(texts)[: None if complete else held_out_limit] for texts in held_out if texts),
+        tuple("".join(texts)[:most] for texts in held_out if texts),
     )
     return SplitSample(*sides, complete=complete, share=sum(len(t) for s in sides for t in s) / sources.characters)
+
+
+def most_held_out(sources: Sources, *, utf8_bytes: int | None = None) -> int | None:
+    """How many characters of each held-out passage are scored, its first; None for all, in a text that is not long.
+
+    The rest of a long passage is not trained on either. Whoever scores goes by this, so that all figures are of the
+    same characters.
+
+    Args:
+        sources: The text.
+        utf8_bytes: About how much of a text is looked at; None for `SAMPLE_BYTES`.
+
+    Returns:
+        Characters of each tenth.
+    """
+    utf8_bytes = utf8_bytes or SAMPLE_BYTES
+    if sources.utf8_bytes <= utf8_bytes:
+        return None
+    characters = sources.characters * utf8_bytes // sources.utf8_bytes
+    return max(1, characters * sources.held_out_percent // (100 * TENTHS))
 
 
 class _LastCharacters:
