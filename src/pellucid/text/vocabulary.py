@@ -3,7 +3,7 @@
 Byte pairs are joined from bytes, and of a script with many letters a small vocabulary can join only some: the others
 stay in pieces, two or three tokens for a character, and a model spends itself on spelling. So the vocabulary is the
 smallest that leaves few tokens in pieces, as far as the text is long enough to teach it; where none is, every character
-is a token.
+is a token, unless the script is an alphabet, which byte pairs always suit.
 
 In: a text.  Out: a `VocabularyChoice`, with the tokenizer.  Used by: train, the command line.
 Read next: byte_pairs_by_hand.py.
@@ -25,6 +25,10 @@ SIZES = (512, 1024, 2048, 4096, 8192)
 
 MOST_PARTS = 0.03
 """The part of the tokens that may be parts of a character (docs/log.md)."""
+
+FEW_LETTERS = 256
+"""Of so many different characters or fewer, byte pairs make words even of a short text, and the few that it leaves in
+pieces are always the same ones."""
 
 CHARACTERS_PER_ID = 40
 """A vocabulary larger than the least asked for needs a text this many times as long, or most of its tokens come too
@@ -70,7 +74,7 @@ def choose_vocabulary(
     Args:
         texts: The text, whole or in pieces of any size; it is read once, and no more than the sample is kept.
         least: The fewest byte pairs that are worth while in a text of this size.
-        characters_allowed: Whether single characters may be chosen where no size will do. Else the largest is.
+        characters_allowed: Whether single characters may be chosen where no size will do. Else the largest size is.
         sample_bytes: How much UTF-8 pairs are learned from, as in `train_byte_pairs`.
 
     Raises:
@@ -84,30 +88,29 @@ def choose_vocabulary(
     characters = distinct_characters(_sampled([texts] if isinstance(texts, str) else texts, sample))
     largest = learn_byte_pairs(sample.pieces, max(least, *SIZES))
     most = max(least, sample.characters_read // CHARACTERS_PER_ID)
-    sizes = [least, *(size for size in SIZES if least < size <= most)]
+    sizes = [min(size, largest.vocab_size) for size in (least, *SIZES) if least <= size <= most]
     shares: dict[int, float] = {}
 
-    def tried(size: int) -> tuple[TextTokenizer, float]:
-        tokenizer = first_tokens(largest, size)
-        if tokenizer.vocab_size not in shares:
-            shares[tokenizer.vocab_size] = share_of_parts(tokenizer, sample.pieces)
-        return tokenizer, shares[tokenizer.vocab_size]
+    def parts(size: int) -> float:
+        if size not in shares:
+            shares[size] = share_of_parts(first_tokens(largest, size), sample.pieces)
+        return shares[size]
 
+    def byte_pairs(size: int, reason: str) -> VocabularyChoice:
+        return _choice("bpe", first_tokens(largest, size), reason, shares)
+
+    size = sizes[-1]
     # The largest is tried second: if it leaves too many characters in pieces, none between does better.
-    if tried(least)[1] <= MOST_PARTS or tried(sizes[-1])[1] <= MOST_PARTS:
-        tokenizer, share = next((one, parts) for one, parts in map(tried, sizes) if parts <= MOST_PARTS)
-        return _byte_pairs(tokenizer, shares, _percent(share, "are"))
-    tokenizer, share = tried(sizes[-1])
-    parts = _percent(share, "would be" if characters_allowed else "are")
-    reason = f"even of {tokenizer.vocab_size:,} byte pairs, the most for a text of this length, {parts}"
-    if not characters_allowed:
-        return _byte_pairs(tokenizer, shares, reason)
+    if parts(sizes[0]) <= MOST_PARTS or parts(size) <= MOST_PARTS:
+        size = next(size for size in sizes if parts(size) <= MOST_PARTS)
+        return byte_pairs(size, f"{100 * parts(size):.1f} % of its tokens are parts of a character")
+    measured = f"the most for a text of this length, {100 * parts(size):.1f} %"
+    if len(characters) <= FEW_LETTERS or not characters_allowed:
+        return byte_pairs(size, f"of {size:,}, {measured} of its tokens are parts of a character")
     if len(characters) > min(MOST_CHARACTERS, sample.characters_read // OCCURRENCES):
-        return _byte_pairs(tokenizer, shares, f"its {len(characters):,} different characters come too seldom each")
-    by_character = character_tokenizer(["".join(characters)])
-    return VocabularyChoice(
-        tokenizer=by_character, kind="characters", vocab_size=by_character.vocab_size, reason=reason, shares=shares
-    )
+        return byte_pairs(size, f"its {len(characters):,} different characters come too seldom each")
+    reason = f"of {size:,} byte pairs, {measured} would be parts of a character"
+    return _choice("characters", character_tokenizer(["".join(characters)]), reason, shares)
 
 
 def least_size(characters: int) -> int:
@@ -144,11 +147,10 @@ def _sampled(texts: Iterable[str], sample: EvenSample) -> Iterator[str]:
         yield text
 
 
-def _byte_pairs(tokenizer: TextTokenizer, shares: Mapping[int, float], reason: str) -> VocabularyChoice:
+def _choice(
+    kind: Literal["bpe", "characters"], tokenizer: TextTokenizer, reason: str, shares: Mapping[int, float]
+) -> VocabularyChoice:
+    in_order = {size: shares[size] for size in sorted(shares)}
     return VocabularyChoice(
-        tokenizer=tokenizer, kind="bpe", vocab_size=tokenizer.vocab_size, reason=reason, shares=shares
+        tokenizer=tokenizer, kind=kind, vocab_size=tokenizer.vocab_size, reason=reason, shares=in_order
     )
-
-
-def _percent(share: float, are: str) -> str:
-    return f"{100 * share:.1f} % of its tokens {are} parts of a character"
