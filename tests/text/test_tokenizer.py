@@ -2,16 +2,31 @@ import json
 import os
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import pytest
 import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers
 
 from pellucid.errors import TokenizerError
-from pellucid.text import TextTokenizer, byte_pair_tokenizer, character_tokenizer, load_tokenizer, train_byte_pairs
+from pellucid.text import (
+    TextTokenizer,
+    byte_pair_tokenizer,
+    character_tokenizer,
+    load_tokenizer,
+    train_byte_pairs,
+    train_byte_pairs_by_hand,
+)
 from pellucid.text import tokenizer as tokenizer_file
 from tests.text.awkward_texts import AWKWARD
+
+MANY_SCRIPTS = (
+    "नमस्ते दुनिया। می\u200cخواهم مُحَمَّد، ภาษาไทย ดี 中文，標點々。 e\u0301 \u0301a "
+    "1984 don't_x = [f(y)];\r\n\t\x1c\x85\xa0👍🏽𝔘\x00"
+)
 
 
 def somebody_elses(*, end="</s>", model=None):
@@ -53,6 +68,38 @@ def test_a_text_encoded_in_pieces_has_the_ids_of_the_whole(byte_pairs, manual, m
     monkeypatch.setattr(tokenizer_file, "_PIECE", 100)
     monkeypatch.setattr(tokenizer_file, "_TOGETHER", 1_000)
     assert byte_pairs.encode(manual).tolist() == whole
+
+
+@pytest.fixture(scope="session")
+def with_words_of_gpt2(manual):
+    """As runs have it that were made when GPT-2's rule for words was the default."""
+    vocab, merges = train_byte_pairs_by_hand([manual[:30_000], MANY_SCRIPTS], 400, ["<|endoftext|>"])
+    return byte_pair_tokenizer(vocab, merges)
+
+
+@pytest.fixture(scope="session")
+def of_many_scripts(manual):
+    return train_byte_pairs([manual[:30_000], MANY_SCRIPTS * 9], 700)
+
+
+@pytest.mark.parametrize("made", ["of_many_scripts", "with_words_of_gpt2"])
+@given(
+    parts=st.lists(st.sampled_from([*MANY_SCRIPTS, *MANY_SCRIPTS.split(), "the ", "'ll", "\n\n", "  "])),
+    piece=st.integers(1, 9),
+)
+def test_any_text_encoded_in_pieces_has_the_ids_of_the_whole(request, made, parts, piece):
+    tokenizer, text = request.getfixturevalue(made), "".join(parts)
+    whole = tokenizers.Tokenizer.from_str(tokenizer.definition).encode(text).ids
+    with mock.patch.object(tokenizer_file, "_PIECE", piece):
+        assert tokenizer.encode(text).tolist() == whole
+    assert tokenizer.decode(whole) == text
+
+
+def test_a_run_with_the_words_of_gpt2_keeps_them(with_words_of_gpt2, tmp_path):
+    loaded = load_tokenizer(with_words_of_gpt2.save(tmp_path))
+    assert loaded.fingerprint == with_words_of_gpt2.fingerprint
+    for text in (*AWKWARD, "न1984 मस्ते"):
+        assert loaded.encode(text).tolist() == with_words_of_gpt2.encode(text).tolist()
 
 
 def test_a_special_token_with_a_space_is_not_cut_in_two(monkeypatch):
