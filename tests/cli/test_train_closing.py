@@ -54,6 +54,10 @@ def test_what_is_no_longer_than_people_share_is_not_called_copied():
     assert line.endswith("; ten unread passages of that length share up to 63 with it.")
 
 
+def test_where_only_a_part_was_searched_it_is_said():
+    assert "no more than 7 in a row stand in 25% of the text (“the cat”)" in originality(finished(searched_share=0.25))
+
+
 def test_blanks_are_not_quoted():
     assert "no more than 3 in a row stand in the text, all of them blank;" in originality(finished(copied=" \n "))
 

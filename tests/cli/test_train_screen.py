@@ -239,6 +239,14 @@ def test_a_new_plan_is_told_with_its_reason(capsys):
     )
 
 
+def test_why_these_tokens_and_what_part_of_the_text_they_are_is_told(capsys):
+    show([dataclasses.replace(TOKENS, reason="3 of 100 are parts", text_share=0.3, held_out_tokens=0)])
+    said = capsys.readouterr().out
+    assert "(since 3 of 100 are parts)" in said
+    assert "none held out" in said
+    assert "They are 30% of the text, taken evenly from all of it: about what a run can read." in said
+
+
 def test_a_text_that_is_used_up_is_told(capsys):
     show([dataclasses.replace(PLANNED, used_up=True, epochs=31.7)])
     assert capsys.readouterr().out.endswith(

@@ -15,6 +15,7 @@ from pellucid.data import (
     pieces,
     prepare,
     sources_of_texts,
+    split,
     training_texts,
 )
 from pellucid.errors import DataError, TokenizerError
@@ -251,3 +252,29 @@ def test_a_byte_order_mark_and_cr_lf_do_not_change_the_ids(tmp_path, tokenizers)
         for name in ("plain", "windows")
     )
     assert np.array_equal(plain.train.read(0, len(plain.train)), windows.train.read(0, len(windows.train)))
+
+
+def test_of_a_long_text_the_passages_scored_are_those_that_the_yardsticks_score(tmp_path, monkeypatch, tokenizers):
+    monkeypatch.setattr(split, "SAMPLE_BYTES", 4000)
+    long = sources(PROSE)
+    prepared = prepare(long, tokenizers["characters"], tmp_path)
+    sample = split.sample_split(long, utf8_bytes=4000)
+    assert not sample.complete
+    assert [decoded(tokenizers["characters"], piece.tokens) for piece in prepared.held_out] == list(sample.held_out)
+    assert [piece.characters for piece in prepared.held_out] == [len(text) for text in sample.held_out]
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.1])
+def test_of_a_text_that_is_too_long_to_be_read_an_even_share_is_kept(tmp_path, monkeypatch, tokenizers, share):
+    monkeypatch.setattr(pieces, "PIECE_CHARACTERS", 100)
+    tokenizer, long = tokenizers["characters"], sources(PROSE)
+    training = [passage.text for passage in passages(long) if passage.side == "training"]
+    prepared = prepare(long, tokenizer, tmp_path, most_characters=share * len(PROSE))
+    assert prepared.training_characters == pytest.approx(share * len(PROSE), rel=0.1)
+    kept = decoded(tokenizer, prepared.train.read(0, len(prepared.train)))
+    for quarter in range(4):
+        part = training[len(training) * quarter // 4 : len(training) * (quarter + 1) // 4]
+        assert sum(text in kept for text in part) == pytest.approx(share * len(part), rel=0.2, abs=2)
+    starts = prepared.train.documents[:, 0].tolist()
+    assert all(prepared.train.read(start, start + 1)[0] == tokenizer.end_of_text_id for start in starts)
+    assert len(starts) >= min(share, 1 - share) * len(training)  # what follows a gap is a document of its own

@@ -1,3 +1,4 @@
+import dataclasses
 from pydoc_data.topics import topics
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from pellucid.data import Document, sources_of_texts, training_texts
 from pellucid.errors import DataError, TokenizerError
 from pellucid.text import character_tokenizer, train_byte_pairs
+from pellucid.train import material as material_module
 from pellucid.train.events import TextTokenized, YardsticksMeasured
 from pellucid.train.material import make_material, make_tokenizer, measure, reopen_material
 from pellucid.train.recipe import Recipe
@@ -136,3 +138,20 @@ def test_yardsticks_are_measured_on_the_same_split_and_told():
     assert isinstance(measured, YardsticksMeasured)
     assert measured.best_ngram < measured.letters < measured.chance
     assert sum(measured.held_out_characters) == 150
+
+
+def test_of_a_long_text_an_even_part_is_searched_for_copies(tmp_path, monkeypatch):
+    monkeypatch.setattr(material_module, "MOST_SEARCHED", 1000)
+    material = make_material(small_sources(), CHARACTERS, tmp_path, Heard())
+    blocks = list(material.training_text(tokens_at_once=100))
+    assert material.searched_share == 1 / 3
+    assert len(blocks) == -(-len(material.data.train) // 300)
+
+
+def test_what_a_run_could_not_read_is_not_made_ready(tmp_path):
+    heard = Heard()
+    recipe = dataclasses.replace(CHARACTERS, most_characters=100_000)
+    make_material(sources_of(small_text(400_000)), recipe, tmp_path, heard)
+    (told,) = heard.of(TextTokenized)
+    assert told.text_share == pytest.approx(0.25, rel=0.2)
+    assert told.training_tokens < 120_000

@@ -5,7 +5,7 @@ import pytest
 
 from pellucid.data import Document, sources_of_texts
 from pellucid.errors import ConfigError, DataError
-from pellucid.train.recipe import choose_recipe
+from pellucid.train.recipe import CHARACTERS_PER_MINUTE, choose_recipe
 from pellucid.train.request import DEFAULT_MINUTES, Request
 from pellucid.training_config import TrainingConfig
 from tests.train.small_run import MODEL, small_request, small_sources
@@ -96,3 +96,11 @@ def test_the_split_is_recorded_and_told_if_it_is_not_the_usual_one(tmp_path):
     everything = replace(usual, sources=sources_of_texts([Document("words", text)], held_out_percent=0))
     assert everything.first_facts(everything.recipe())["data"]["held_out"]["kind"] == "none"
     assert everything.text_read().notes[-1].startswith("Held out: nothing")
+
+
+def test_steps_and_accelerators_may_read_all_of_a_text_minutes_on_a_processor_what_fits(tmp_path):
+    def most(**training):
+        return small_request(tmp_path / "run", steps=training.pop("steps", None), **training).recipe().most_characters
+
+    assert most(minutes=2.0) == 2 * CHARACTERS_PER_MINUTE
+    assert most(steps=10) is None

@@ -45,17 +45,15 @@ def originality(event: Finished) -> str:
     """Whether the sample stands in the training text word for word."""
     length, passage = len(event.copied), one_line(event.copied, QUOTED)
     whole = f"the {len(event.sample):,} characters of a sample"
-    usual = (
-        ""
-        if event.held_out is None
-        else f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
-    )
+    text = "the text" if event.searched_share == 1 else f"{event.searched_share:.0%} of the text"
+    usual = f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
+    usual = "" if event.held_out is None else usual
     if length >= max(RECITED, len(event.usually_shared) + 1):
-        return f"Copied? In part: {length:,} of {whole} stand in the text word for word, “{passage}”{usual}."
+        return f"Copied? In part: {length:,} of {whole} stand in {text} word for word, “{passage}”{usual}."
     if length:
         quoted = f" (“{passage}”)" if passage else ", all of them blank"
-        return f"Copied? No: of {whole}, no more than {length} in a row stand in the text{quoted}{usual}."
-    return f"Copied? No: of {whole}, not one stands in the text."
+        return f"Copied? No: of {whole}, no more than {length} in a row stand in {text}{quoted}{usual}."
+    return f"Copied? No: of {whole}, not one stands in {text}."
 
 
 def counted(number: int, noun: str) -> str:

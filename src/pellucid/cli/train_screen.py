@@ -90,11 +90,7 @@ class TrainScreen:
             case TextRead():
                 self._text_read(event)
             case TextTokenized():
-                self.say(
-                    f"Tokens: {event.vocab_size:,} {UNITS.get(event.kind, 'tokens')},"
-                    f" {event.characters_per_token:.2f} characters each; {event.training_tokens:,} to learn from,"
-                    f" {event.held_out_tokens or 'none'} held out to be tested on."
-                )
+                self._tokenized(event)
             case YardsticksMeasured():
                 self._yardsticks(event)
             case CompileBegun():
@@ -137,6 +133,19 @@ class TrainScreen:
         )
         for note in event.notes:
             self.say(note)
+
+    def _tokenized(self, event: TextTokenized) -> None:
+        held_out = f"{event.held_out_tokens:,}" if event.held_out_tokens else "none"
+        since = f" (since {event.reason})" if event.reason else ""
+        self.say(
+            f"Tokens: {event.vocab_size:,} {UNITS.get(event.kind, 'tokens')}{since},"
+            f" {event.characters_per_token:.2f} characters each; {event.training_tokens:,} to learn from,"
+            f" {held_out} held out to be tested on."
+        )
+        if event.text_share < 1:
+            self.say(
+                f"They are {event.text_share:.0%} of the text, taken evenly from all of it: about what a run can read."
+            )
 
     def _yardsticks(self, event: YardsticksMeasured) -> None:
         ngram = "" if event.best_ngram_name == "letters" else f" {event.best_ngram_name} table {event.best_ngram:.2f},"

@@ -99,9 +99,12 @@ def advice(event: Finished) -> str:
         return "More text would help most; or fewer steps, or --model.dropout 0.2."
     if event.used_up:
         return f"More text would help most: this one was read {event.epochs:.0f} times, which is as often as it pays."
-    if event.epochs < 1 and event.minutes:
-        minutes = math.ceil(event.minutes / event.epochs)
-        return f"More time would help most: it read {event.epochs:.0%} of the text; --minutes {minutes} would read all."
+    readings = event.epochs * event.text_share
+    if readings < 1 and event.minutes:
+        minutes = math.ceil(event.minutes / readings)
+        return (
+            f"More time would help most: it read {readings:.0%} of the text; --minutes {minutes:,} would read it all."
+        )
     if gap > BY_HEART:
         return f"More text would help most: it knows what it read much better ({event.train:.2f}) than new text."
     if gap < WITH_ROOM and event.epochs >= 2:

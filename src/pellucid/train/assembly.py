@@ -3,6 +3,7 @@
 In: a request and its material, or a run folder and a checkpoint.  Out: a `Loop`.  Used by: run.  Read next: run.py.
 """
 
+import math
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -115,7 +116,7 @@ def assemble(
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
     variant, loss, step_seconds = _try_out(parts, seconds_left)
     model.load_state_dict(fresh)  # the trial has moved the weights
-    most_steps = recipe.most_readings / parts.batches.epochs_after(1)
+    most_steps = math.inf if recipe.most_readings is None else recipe.most_readings / parts.batches.epochs_after(1)
     durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
     progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
     parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps), recipe.most_decay)

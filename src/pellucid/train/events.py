@@ -48,6 +48,8 @@ class TextTokenized(Event):
     characters_per_token: float
     reason: str = ""
     """Why these tokens: the measurement that decided, to be shown after "since"; empty if they were asked for."""
+    text_share: float = 1.0
+    """The part of the training text that was made ready: less than 1 if the run could not read it all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +248,10 @@ class Finished(Event):
     d_model: int = 0
     epochs: float = 0.0
     """How often the training text was read."""
+    text_share: float = 1.0
+    """As in `TextTokenized`."""
+    searched_share: float = 1.0
+    """The part of the training text in which copied passages were looked for."""
     used_up: bool = False
     """As in `Planned`."""
     minutes: float | None = None

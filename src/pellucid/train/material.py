@@ -3,15 +3,18 @@
 In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: progress.py.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pellucid.data import PreparedData, Sources, open_prepared, prepare, sample_split, training_texts
+from pellucid.data import PreparedData, Sources, open_prepared, prepare, sample_split, split_of, training_texts
 from pellucid.text import TextTokenizer, character_tokenizer, choose_vocabulary, load_tokenizer, train_byte_pairs
 from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
 from pellucid.yardsticks import measure_yardsticks
+
+MOST_SEARCHED = 2_000_000  # tokens: copied passages are looked for in so many, about two seconds
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,20 @@ class Material:
         """Bits per character that one nat per token comes to, on the training side."""
         return 1 / (0.6931471805599453 * self.data.characters_per_token)  # log 2
 
+    @property
+    def searched_share(self) -> float:
+        """The part of the training side that `training_text` gives."""
+        return 1 / self._every
+
+    @property
+    def _every(self) -> int:
+        return -(-len(self.data.train) // MOST_SEARCHED)
+
     def training_text(self, tokens_at_once: int = 1 << 16) -> Iterator[str]:
-        """The training side, written back from its ids."""
-        for start in range(0, len(self.data.train), tokens_at_once):
-            yield self.tokenizer.decode(self.data.train.read(start, min(start + tokens_at_once, len(self.data.train))))
+        """The training side, written back from its ids; of a long one every k-th block of tokens."""
+        tokens = self.data.train
+        for start in range(0, len(tokens), tokens_at_once * self._every):
+            yield self.tokenizer.decode(tokens.read(start, min(start + tokens_at_once, len(tokens))))
 
     def held_out_texts(self, characters: int) -> list[str]:
         """The beginning of each held-out passage, as the model knows it: what it cannot write is not there."""
@@ -40,7 +53,7 @@ class Material:
 def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Observer) -> Material:
     """Learn or load the tokenizer, and encode the text into token files in `folder`."""
     tokenizer, reason = make_tokenizer(sources, recipe)
-    data = prepare(sources, tokenizer, folder)
+    data = prepare(sources, tokenizer, folder, most_characters=recipe.most_characters or math.inf)
     observe(
         TextTokenized(
             kind=tokenizer.kind,
@@ -49,6 +62,7 @@ def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Obser
             held_out_tokens=sum(len(piece.tokens) for piece in data.held_out),
             characters_per_token=data.characters_per_token,
             reason=reason,
+            text_share=data.training_characters / (sources.characters - split_of(sources).held_out_characters),
         )
     )
     return Material(tokenizer, data)

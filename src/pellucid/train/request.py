@@ -11,6 +11,7 @@ from pellucid.data import Sources, split_of
 from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
+from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import TextRead
 from pellucid.train.recipe import Recipe, choose_recipe
 from pellucid.training_config import TrainingConfig
@@ -49,8 +50,11 @@ class Request:
             ConfigError: if that makes no model.
         """
         chosen = choose_recipe(self.sources.characters, self.minutes or DEFAULT_MINUTES, self.preset)
+        device = check_device(self.training.device, Capabilities.of_this_machine())
+        everything = device != "cpu" or self.training.steps is not None
         recipe = replace(
             chosen,
+            most_characters=None if everything else chosen.most_characters,
             tokenizer=self.tokenizer or chosen.tokenizer,
             vocab_size=self.vocab_size or chosen.vocab_size,
             model=chosen.model | self.model,

@@ -125,7 +125,7 @@ def _carry_out(
     tokens_per_second = tokens / max(time.monotonic() - started, 1e-9)
     sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
     copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
-    plan = loop.folder.facts["plan"]
+    plan, data = loop.folder.facts["plan"], loop.folder.facts["data"]
     finished = Finished(
         completed=state.step >= state.steps,
         cooled_from=state.cooled_from,
@@ -141,6 +141,8 @@ def _carry_out(
         context_length=batches.context_length,
         d_model=loop.model.config.d_model,
         epochs=batches.epochs_after(state.step),
+        searched_share=material.searched_share,
+        text_share=material.data.training_characters / (data["characters"] - data["held_out"]["held_out_characters"]),
         used_up=plan["used_up"],
         minutes=plan["minutes"],
         seconds=time.monotonic() - begun,
