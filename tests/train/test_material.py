@@ -40,7 +40,7 @@ def test_a_tokenizer_from_elsewhere_is_used_as_it_is(tmp_path):
 def test_nothing_asked_for_means_what_the_script_of_the_text_needs():
     recipe = Recipe()
     tokenizer, reason = make_tokenizer(small_sources(), recipe)
-    assert (tokenizer.kind, reason) == ("bpe", "0.0 % of its tokens are parts of a character")
+    assert (tokenizer.kind, reason) == ("bpe", "hardly any of its tokens is part of a character")
     assert tokenizer.fingerprint == train_byte_pairs(training_texts(small_sources()), 512).fingerprint
     tokenizer, reason = make_tokenizer(MANY_LETTERS, recipe)
     assert tokenizer.kind == "characters"
@@ -73,7 +73,7 @@ def test_byte_pairs_that_were_asked_for_are_no_characters():
 def test_why_these_tokens_is_told(tmp_path):
     heard = Heard()
     make_material(small_sources(), Recipe(), tmp_path, heard)
-    assert heard[0].reason == "0.0 % of its tokens are parts of a character"
+    assert heard[0].reason == "hardly any of its tokens is part of a character"
 
 
 def test_a_tokenizer_that_cannot_write_the_text_is_refused_naming_what(tmp_path):

@@ -82,7 +82,7 @@ def choose_vocabulary(
 
     Example:
         >>> choose_vocabulary(["to be or not to be, that is the question\\n" * 50]).reason
-        '0.0 % of its tokens are parts of a character'
+        'hardly any of its tokens is part of a character'
     """
     sample = EvenSample(sample_bytes)
     characters = distinct_characters(_sampled([texts] if isinstance(texts, str) else texts, sample))
@@ -103,7 +103,9 @@ def choose_vocabulary(
     # The largest is tried second: if it leaves too many characters in pieces, none between does better.
     if parts(sizes[0]) <= MOST_PARTS or parts(size) <= MOST_PARTS:
         size = next(size for size in sizes if parts(size) <= MOST_PARTS)
-        return byte_pairs(size, f"{100 * parts(size):.1f} % of its tokens are parts of a character")
+        some = parts(size) >= 0.0005  # shown as 0.1 % or more
+        told = f"only {100 * parts(size):.1f} % of its tokens are parts" if some else "hardly any of its tokens is part"
+        return byte_pairs(size, f"{told} of a character")
     measured = f"the most for a text of this length, {100 * parts(size):.1f} %"
     if len(characters) <= FEW_LETTERS or not characters_allowed:
         return byte_pairs(size, f"of {size:,}, {measured} of its tokens are parts of a character")
