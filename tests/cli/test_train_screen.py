@@ -266,6 +266,11 @@ def test_letters_that_are_the_best_table_are_told_once(capsys):
     assert said.endswith("chance 6.00, letter counts 4.80, xz 2.50 (measured on 5%).\n")
 
 
+def test_what_characters_cost_that_were_never_met_is_told(capsys):
+    show([dataclasses.replace(YARDSTICKS, unseen=3, escape_bits=33.8)])
+    assert capsys.readouterr().out.endswith("xz 2.50. 3 characters never met before: 34 bits each.\n")
+
+
 # --- data is data
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pellucid.data import Document, sample_split, sources_of_texts
+from pellucid.data import Document, SplitSample, escape_bits, sample_split, sources_of_texts
 from pellucid.yardsticks import measure_yardsticks
 
 
@@ -37,3 +37,11 @@ def test_all_count_every_held_out_character_in_ten_passages(english):
 def test_a_part_of_a_large_text_is_said_to_be_a_part(english):
     found = measure_yardsticks(sample_split(english, utf8_bytes=english.utf8_bytes // 4))
     assert {score.note for score in found.shown} == {"measured on 25.0% of the text, beside each held-out passage"}
+
+
+def test_characters_that_the_training_text_never_has_are_counted_with_their_price():
+    sample = SplitSample(("abcd" * 20,) * 10, ("ab", "aé", "éé", *("ab",) * 7), complete=True, share=1.0)
+    found = measure_yardsticks(sample)
+    assert found.unseen == 3
+    assert found.escape_bits == escape_bits(800, 4)
+    assert found.bytes_per_character == 23 / 20

@@ -153,6 +153,11 @@ class TrainScreen:
             "To beat, in bits per held-out character:"
             f" chance {event.chance:.2f}, letter counts {event.letters:.2f},{ngram} xz {event.xz:.2f}"
             + (f" ({event.note})." if event.note else ".")
+            + (
+                f" {counted(event.unseen, 'character')} never met before: {event.escape_bits:.0f} bits each."
+                if event.unseen
+                else ""
+            )
         )
 
     def _planned(self, event: Planned) -> None:

@@ -67,6 +67,10 @@ class YardsticksMeasured(Event):
     held_out_characters: Sequence[int] = ()
     bytes_per_character: float = 1.0
     """Of the held-out text."""
+    unseen: int = 0
+    """How many held-out characters the training text never has."""
+    escape_bits: float = 0.0
+    """What each of them costs the tables, and a model that knows characters alone."""
 
     @classmethod
     def of(cls, yardsticks: Yardsticks) -> "YardsticksMeasured":
@@ -81,6 +85,8 @@ class YardsticksMeasured(Event):
             best_ngram_bits=yardsticks.best_ngram.bits,
             held_out_characters=yardsticks.best_ngram.characters,
             bytes_per_character=yardsticks.bytes_per_character,
+            unseen=yardsticks.unseen,
+            escape_bits=yardsticks.escape_bits,
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pellucid.data import SplitSample
+from pellucid.data import SplitSample, escape_bits
 from pellucid.yardsticks.chance import chance
 from pellucid.yardsticks.ngram import witten_bell
 from pellucid.yardsticks.score import Score
@@ -24,12 +24,16 @@ class Yardsticks:
         xz: The compressor.
         bytes_per_character: Of the held-out text in UTF-8: bits per character do not compare across scripts, bits per
             byte do.
+        unseen: How many held-out characters the training text never has.
+        escape_bits: What each of them costs every predictor that knows characters alone.
     """
 
     chance: Score
     ngrams: tuple[Score, ...]
     xz: Score
     bytes_per_character: float
+    unseen: int = 0
+    escape_bits: float = 0.0
 
     @property
     def letters(self) -> Score:
@@ -65,10 +69,13 @@ def measure_yardsticks(sample: SplitSample) -> Yardsticks:
     note = "" if sample.complete else f"measured on {sample.share:.1%} of the text, beside each held-out passage"
     texts = (sample.training, sample.held_out)
     scores = [replace(score, note=note) for score in (chance(*texts), *witten_bell(*texts), xz(*texts))]
-    held_out = "".join(sample.held_out)
+    training, held_out = "".join(sample.training), "".join(sample.held_out)
+    seen = set(training)
     return Yardsticks(
         chance=scores[0],
         ngrams=tuple(scores[1:-1]),
         xz=scores[-1],
         bytes_per_character=len(held_out.encode("utf-8")) / len(held_out),
+        unseen=sum(character not in seen for character in held_out),
+        escape_bits=escape_bits(len(training), len(seen)),
     )
