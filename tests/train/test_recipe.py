@@ -77,3 +77,10 @@ def test_the_more_often_a_text_is_read_the_more_its_weights_decay():
 @pytest.mark.parametrize("name", ["matrix_weight_decay", "embedding_weight_decay"])
 def test_a_decay_that_was_asked_for_stays(name):
     assert getattr(with_decay(OptimizerConfig(**{name: 0.07}), 10.0), name) == 0.07
+
+
+@pytest.mark.parametrize("characters", [20_000, 200_000])
+def test_a_text_of_thousands_of_letters_is_read_less_often(characters):
+    seldom, often = choose_recipe(characters, 5.0, alphabet=3000), choose_recipe(characters, 5.0, alphabet=80)
+    assert seldom.most_readings < often.most_readings
+    assert choose_recipe(10**6, 5.0, alphabet=3000).most_readings is None

@@ -114,19 +114,21 @@ TABLE = (  # the first row that fits; the others than found by experiment (docs/
 )
 D_HEAD = 32
 MATRIX_RATE = 0.04
+MANY_LETTERS, FEWER_READINGS = 1000, 3  # of thousands of letters each comes so seldom that it is soon known by heart
 CHARACTERS_PER_MINUTE = 4_500_000  # what two cores read at most: 28,000 tokens/s of 2.4 characters at 4 x 192
 DECAY_PER_READING = 0.055  # of the matrices, per time the text is read; for seven to ten readings (docs/log.md)
 EMBEDDING_SHARE = 0.5  # of the matrices' decay, for embeddings and head
 
 
-def choose_recipe(characters: int, minutes: float, preset: str = "default") -> Recipe:
-    """The recipe for a text of this many characters and a run of this many minutes.
+def choose_recipe(characters: int, minutes: float, preset: str = "default", alphabet: int = 0) -> Recipe:
+    """The recipe for a text of this many characters, `alphabet` of them different, and a run of this many minutes.
 
     Example:
         >>> choose_recipe(1_000_000, minutes=5.0).model["d_model"]
         192
     """
     row = next(row for row in TABLE if characters <= row.characters and minutes <= row.minutes)
+    seldom = FEWER_READINGS if alphabet > MANY_LETTERS else 1
     recipe = Recipe(
         preset=preset,
         tokenizer=row.tokenizer,
@@ -140,7 +142,7 @@ def choose_recipe(characters: int, minutes: float, preset: str = "default") -> R
             "dropout": row.dropout,
         },
         most_characters=math.ceil(CHARACTERS_PER_MINUTE * minutes),
-        most_readings=row.most_readings,
+        most_readings=row.most_readings and row.most_readings / seldom,
         most_decay=row.most_decay,
         optimizer=OptimizerConfig(matrix_learning_rate=MATRIX_RATE),
     )

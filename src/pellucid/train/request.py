@@ -49,7 +49,8 @@ class Request:
         Raises:
             ConfigError: if that makes no model.
         """
-        chosen = choose_recipe(self.sources.characters, self.minutes or DEFAULT_MINUTES, self.preset)
+        minutes, letters = self.minutes or DEFAULT_MINUTES, len(self.sources.alphabet)
+        chosen = choose_recipe(self.sources.characters, minutes, self.preset, letters)
         device = check_device(self.training.device, Capabilities.of_this_machine())
         everything = device != "cpu" or self.training.steps is not None
         recipe = replace(
