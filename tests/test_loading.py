@@ -206,3 +206,37 @@ def test_what_a_model_of_bytes_writes_is_text_unless_raw(tmp_path):
     settings = {"max_tokens": 50, "temperature": 2.0, "seed": 1}
     assert "\ufffd" not in loaded.generate("中", **settings)
     assert "\ufffd" in loaded.generate("中", **settings, raw=True)
+
+
+def test_letters_that_the_text_has_otherwise_are_told_whatever_the_tokens(tmp_path):
+    text = "یک کتاب و یک روز دیگر، یک کتاب دیگر.\n" * 20
+    model = make_run(tmp_path / "run")
+    facts = {"data": {"alphabet": "".join(sorted(set(text)))}}
+    loaded = Loaded(model, train_byte_pairs([text], 300), facts)
+    (sentence,) = loaded.told("يک روز")
+    assert "ي" in sentence
+    assert "ی" in sentence
+    assert loaded.told("یک روز") == ()
+    assert Loaded(model, train_byte_pairs([text], 300)).told("يک روز") == ()
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda loaded: loaded.generate("to", max_token=5), "got max_token: perhaps you meant max_tokens"),
+        (lambda loaded: loaded.generate("to", num_samples=3), "got num_samples=3: ask complete"),
+        (lambda loaded: load(""), "Expected the path of a model folder, but got ''"),
+    ],
+)
+def test_what_python_asks_wrongly_is_refused_in_a_sentence(run, ask, sentence):
+    with pytest.raises((GenerationError, ModelFileError), match=sentence):
+        ask(load(run))
+
+
+def test_prompts_that_are_no_text_are_refused_where_nobody_checks_types(run):
+    """In tests the annotations are checked first; here they are not."""
+    code = f"import pellucid; m = pellucid.load({str(run)!r}); m.generate(5)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    assert done.stderr.splitlines()[-1].endswith(
+        "Expected prompts that are text, but got one of type int: give a str each."
+    )

@@ -9,7 +9,8 @@ In: a path.  Out: `Loaded`.  Used by: notebooks, the command line, serve, inspec
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import torch
 
 from pellucid.checkpoint import RunFolder, read_model
 from pellucid.data import told_differences
-from pellucid.errors import ModelFileError, TokenizerError
+from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer, load_tokenizer
@@ -56,7 +57,19 @@ class Loaded:
             TokenizerError: if the prompt has characters that the model does not know, naming them, and those that look
                 like them where the model's own text has such.
         """
-        return self.complete([prompt], **settings)[0].text
+        config = _config(settings)
+        if config.num_samples > 1:
+            raise GenerationError(
+                "num_samples=1 for generate, which gives one text",
+                came=f"num_samples={config.num_samples}",
+                remedy="ask complete([prompt], ...), which gives all",
+            )
+        return self.complete([prompt], config=config)[0].text
+
+    def told(self, prompt: str) -> tuple[str, ...]:
+        """Sentences about letters of a prompt that look like others which the model's own text has instead."""
+        alphabet = str(self.facts.get("data", {}).get("alphabet", "")) or _alphabet(self.tokenizer)
+        return told_differences(prompt, alphabet)
 
     def complete(self, prompts: list[str], **settings: Any) -> list[Completion]:
         """The same for several prompts side by side, each with all facts: text, ids, seed, why it ended."""
@@ -75,7 +88,7 @@ class Loaded:
         try:
             return Writing(self.model, self.tokenizer, prompts, _config(settings))
         except TokenizerError as error:
-            told = told_differences("\n".join(prompts), _alphabet(self.tokenizer))
+            told = self.told("\n".join(prompts))
             if not told:
                 raise
             remedy = "write them as the text does: " + "; ".join(sentence.removesuffix(".") for sentence in told)
@@ -93,6 +106,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
         ModelFileError: if there is no model, or not one that can be read; it says what can.
         TokenizerError: if the tokenizer is missing or is not the model's own.
     """
+    if not isinstance(path, str | Path) or not str(path):
+        raise ModelFileError("the path of a model folder", came=repr(path), remedy="give one, such as runs/book-01")
     path = Path(path)
     _refuse_others(path)
     is_run = (path / "run.json").exists()
@@ -111,7 +126,14 @@ def _alphabet(tokenizer: TextTokenizer) -> str:
 
 
 def _config(settings: Mapping[str, Any]) -> GenerationConfig:
-    return settings["config"] if settings.keys() == {"config"} else GenerationConfig(**settings)
+    if settings.keys() == {"config"}:
+        return settings["config"]
+    known = {field.name for field in fields(GenerationConfig)}
+    if unknown := sorted(settings.keys() - known):
+        close = get_close_matches(unknown[0], known, n=1)
+        remedy = f"perhaps you meant {close[0]}" if close else f"choose among {', '.join(sorted(known))}"
+        raise GenerationError("settings of GenerationConfig", came=", ".join(unknown), remedy=remedy)
+    return GenerationConfig(**settings)
 
 
 def _refuse_others(path: Path) -> None:

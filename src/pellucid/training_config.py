@@ -168,7 +168,7 @@ class TrainingConfig:
                 remedy="leave out one of them",
             )
         if self.minutes is not None:
-            _require(0 < self.minutes < float("inf"), "minutes above 0", self.minutes, "minutes")
+            _require(0 < self.minutes < float("inf"), "minutes above 0, and not for ever", self.minutes, "minutes")
         for name in ("steps", "batch_size", "micro_batch_size", "threads"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} of 1 or more", value, name)

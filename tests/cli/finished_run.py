@@ -10,6 +10,8 @@ YARDSTICKS = {
     "xz": 2.5,
     "note": "",
     "bytes_per_character": 1.2,
+    "unseen": 1,
+    "held_out_characters": (50, 50),
 }
 GOOD = {
     "completed": True,
@@ -34,6 +36,7 @@ GOOD = {
     "epochs": 12.0,
     "minutes": 5.0,
     "seconds": 299.0,
+    "training_seconds": 240.0,
     "out": "runs/a book",
 }
 

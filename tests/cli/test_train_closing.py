@@ -19,7 +19,7 @@ def test_a_good_run_ends_in_seven_lines():
         "Copied? No: of the 22 characters of a sample, no more than 7 in a row stand in the text (“the cat”); ten"
         " unread passages of that length share up to 12 with it.",
         "Saved in 'runs/a book' after 4:59 min: model.safetensors (step 100), config.json, tokenizer.json,"
-        " metrics.jsonl, checkpoints. To share it is to share the text: tokens/ holds all of it.",
+        " run.json, metrics.jsonl, checkpoints/; and tokens/, the text itself: share it with care.",
         "More time would help most: --minutes 15.",
         "Next:  pellucid generate 'runs/a book'",
     ]
@@ -46,6 +46,11 @@ def test_what_is_long_and_stands_in_the_text_is_called_copied_in_part():
     line = originality(finished(copied=passage, sample=passage + "y"))
     assert line.startswith("Copied? In part: 400 of the 401 characters of a sample stand in the text word for word, “x")
     assert len(line) < 180 + QUOTED
+
+
+def test_a_sample_that_is_copied_whole_is_called_so():
+    passage = "x" * 400
+    assert originality(finished(copied=passage, sample=passage)).startswith("Copied? All of it: 400 of the 400")
 
 
 def test_what_is_no_longer_than_people_share_is_not_called_copied():

@@ -207,6 +207,11 @@ def test_a_resumed_run_gives_signs_of_life_too(capsys):
     ]
 
 
+def test_steps_that_a_damaged_checkpoint_costs_are_told(capsys):
+    show([Resumed(step=300, steps=744, path="x", variant="v", out="r", steps_again=5)])
+    assert "A later checkpoint is damaged or gone: 5 steps will be taken again." in capsys.readouterr().out
+
+
 def test_on_another_machine_it_warns_of_the_last_digit(capsys):
     show([Resumed(step=1, steps=2, path="x", variant="v", out="r", note="torch is 2.14 and was 2.13")])
     assert "not be the same to the last digit: torch is 2.14 and was 2.13." in capsys.readouterr().out

@@ -51,7 +51,7 @@ def test_a_run_that_learned_by_heart_says_which_step_it_kept():
         " (2.900 at the end)."
     )
     assert advice(finished(**changes)) == "More text would help most; or fewer steps, or --model.dropout 0.2."
-    assert "after step 30 of 100, in windows" in in_figures(finished(**changes))
+    assert "after step 30 (of 100 done), in windows" in in_figures(finished(**changes))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_run_that_learned_by_heart_says_which_step_it_kept():
 )
 def test_a_best_step_that_is_not_the_last_is_named_and_nothing_more_is_claimed(changes):
     assert kept_step(finished(**changes)) == ""
-    assert "after step 90 of 100" in in_figures(finished(**changes))
+    assert "after step 90 (of 100 done)" in in_figures(finished(**changes))
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_a_best_step_that_is_not_the_last_is_named_and_nothing_more_is_claimed(c
         ({}, "More time would help most: --minutes 15."),
         ({"minutes": None}, "More time would help most: --steps 300."),
         ({"used_up": True, "epochs": 33.3}, "More text would help most: this one was read 33 times, which is as often"),
-        ({"epochs": 0.16}, "More time would help most: it read 16% of the text; --minutes 32 would read it all."),
-        ({"epochs": 1.6, "text_share": 0.1}, "More time would help most: it read 16% of the text; --minutes 32 would"),
+        ({"epochs": 0.16}, "More time would help most: it read 16% of the text; --minutes 26 would read it all."),
+        ({"epochs": 1.6, "text_share": 0.1}, "More time would help most: it read 16% of the text; --minutes 26 would"),
         ({"train": 1.2}, "More text would help most: it knows what it read much better (1.20) than new text."),
         ({"train": 1.75}, "A larger model would help most, with more time: --model.d-model 256 --minutes 15."),
         ({"train": None}, "More time would help most: --minutes 15."),
@@ -92,3 +92,13 @@ def test_where_nothing_was_held_out_nobody_can_tell():
         " character."
     ]
     assert advice(untested) == ""
+
+
+@pytest.mark.parametrize("xz", [0.0, 0.01])
+def test_of_a_text_that_only_repeats_itself_no_share_of_xz_is_told(xz):
+    assert "xz" not in in_figures(finished(yardsticks=YARDSTICKS | {"xz": xz}))
+
+
+def test_where_most_held_out_characters_were_never_met_no_figure_is_told():
+    (line,) = verdict(finished(yardsticks=YARDSTICKS | {"unseen": 30}))
+    assert line.startswith("Too short to be tested: 30 of the 100 held-out characters never stand in the text")

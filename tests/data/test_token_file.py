@@ -148,7 +148,7 @@ class TestRefusals:
     @pytest.mark.parametrize("header", [b"[1]", b"{", b"\xff\xff", b"null"])
     def test_a_header_that_is_none(self, tmp_path, header):
         (tmp_path / "x.tokens").write_bytes((MAGIC + header).ljust(TOKENS_AT))
-        assert "prepare the text again" in refusal(tmp_path / "x.tokens")
+        assert "train on the text anew" in refusal(tmp_path / "x.tokens")
 
     def test_tokens_that_are_not_there(self, tmp_path):
         tokens = TokenFile.open(write(tmp_path / "x.tokens", [1, 2, 3]))

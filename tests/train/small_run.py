@@ -20,7 +20,15 @@ from pellucid.training_config import TrainingConfig
 SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
 MODEL = {"d_model": 32, "num_layers": 1, "num_heads": 2, "context_length": 16, "dropout": 0.0}
 TRAINING = {"steps": 6, "batch_size": 4, "evaluations": 2, "precision": "float32", "compile": "off"}
-TIMES = {"seconds", "tokens_per_second", "seconds_left", "step_seconds", "compile_seconds", "planned_step_seconds"}
+TIMES = {
+    "seconds",
+    "tokens_per_second",
+    "training_seconds",
+    "seconds_left",
+    "step_seconds",
+    "compile_seconds",
+    "planned_step_seconds",
+}
 """Fields of events that differ from run to run; metrics are the same apart from these."""
 
 

@@ -34,6 +34,7 @@ def test_the_text_is_told_by_its_hash():
         "characters": 3000,
         "utf8_bytes": 3000,
         "documents": 1,
+        "alphabet": sources.alphabet,
     }
 
 

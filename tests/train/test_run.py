@@ -338,3 +338,24 @@ def test_where_nothing_is_held_out_the_last_step_is_kept_and_no_figure_is_made_u
     latest = folder.load_checkpoint(folder.latest_checkpoint())
     for name, tensor in folder.load_model().state_dict().items():
         assert torch.equal(tensor, latest.model[name])
+
+
+def cut(checkpoint):
+    (checkpoint / "model.safetensors").write_bytes(b"")
+
+
+def test_steps_that_a_damaged_checkpoint_had_are_told_and_taken_again(stopped):
+    folder = RunFolder.open(stopped)
+    folder.append_metrics({"event": "Saved", "step": 5, "path": "damaged, and so not listed"})
+    heard = Heard()
+    assert resume(stopped, heard).completed
+    (resumed,) = heard.of(Resumed)
+    assert (resumed.step, resumed.steps_again) == (3, 2)
+
+
+def test_where_every_checkpoint_is_damaged_nobody_is_told_to_remove_the_run(stopped):
+    for info in RunFolder.open(stopped).checkpoints():
+        cut(info.path)
+    with pytest.raises(RunFolderError, match="damaged or gone: put them back") as caught:
+        resume(stopped, Heard())
+    assert "remove" not in str(caught.value)

@@ -86,7 +86,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise ModelFileError(
             "a whole safetensors file",
             came=f"'{path}', which cannot be read as one ({error})",
-            remedy="copy it again from where it came, or take another checkpoint",
+            remedy="copy it again from where it came",
         ) from error
 
 

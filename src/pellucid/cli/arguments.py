@@ -78,10 +78,13 @@ def text_from_stdin() -> str:
     Raises:
         UserError: if it is not UTF-8.
     """
+    if sys.stdin is None:
+        raise UserError("text on standard input", came="none: it is closed", remedy="pipe the text in, or name a file")
     try:
         return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise UserError("UTF-8 on standard input", came=str(error), remedy="convert it, say with iconv") from error
+        came = f"the byte 0x{error.object[error.start]:02X} at place {error.start:,}"
+        raise UserError("UTF-8 on standard input", came=came, remedy="convert it, say with iconv") from error
 
 
 def _in_words(box: str, verb: str) -> tuple[str, str, str]:

@@ -19,7 +19,7 @@ import tyro
 
 import pellucid
 from pellucid.cli.arguments import parse, text_argument, text_from_stdin
-from pellucid.cli.printable import PrintableStream, printable_json
+from pellucid.cli.printable import PrintableStream, printable, printable_json
 from pellucid.generation_config import GenerationConfig
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ def main(words: Sequence[str]) -> None:
     flags = parse(GenerateFlags, words, "generate")
     prompt = text_from_stdin() if flags.prompt == "-" else text_argument(flags.prompt)
     config = dataclasses.replace(flags.generation, stop=tuple(map(text_argument, flags.generation.stop)))
-    writing = pellucid.load(flags.run).writing([prompt], config=config)
+    loaded = pellucid.load(flags.run)
+    writing = loaded.writing([prompt], config=config)
+    for sentence in loaded.told(prompt):
+        print(printable(sentence), file=sys.stderr)
     if flags.json:
         for _ in writing:
             pass
@@ -54,9 +57,11 @@ def main(words: Sequence[str]) -> None:
         return
     _tell_dropped(writing)
     begun = time.perf_counter()
-    for text in _texts(writing):
-        print(text, end="", flush=True)
-    _tell_how(writing, time.perf_counter() - begun)
+    try:
+        for text in _texts(writing):
+            print(text, end="", flush=True)
+    finally:
+        _tell_how(writing, time.perf_counter() - begun)
 
 
 def as_json(completion: "Completion") -> dict[str, Any]:
@@ -106,7 +111,8 @@ def _tell_dropped(writing: "Writing") -> None:
 
 def _tell_how(writing: "Writing", seconds: float) -> None:
     written = sum(len(completion.token_ids) for completion in writing.completions)
-    reasons = {"stop": "the text ended", "length": "max-tokens reached", None: "interrupted"}
+    ended = "the text ended, or a stop text came" if writing.config.stop else "the text ended"
+    reasons = {"stop": ended, "length": "max-tokens reached", None: "interrupted"}
     why = sorted({reasons[completion.finish_reason] for completion in writing.completions})
     rate = f", {written / seconds:.0f} tokens/s" if seconds > 0 else ""
     print(f"[seed {writing.config.seed} · {written} tokens{rate} · {' or '.join(why)}]", file=sys.stderr)

@@ -10,6 +10,7 @@ this folder with a function `main(arguments) -> int | None`.
 In: words from a terminal.  Out: an exit code.  Used by: the `pellucid` command.  Read next: generate.py.
 """
 
+import errno
 import importlib
 import os
 import signal
@@ -48,7 +49,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "the machine": {
         "doctor": "what this machine has, and whether it computes right",
-        "bench": "how fast it trains and writes",
+        "bench": "how fast it trains",
     },
 }
 """What each verb is for, in the order of the help; those whose file is missing are left out."""
@@ -129,6 +130,9 @@ def _suggestion(verb: str) -> str | None:
 
 def _speak_utf8() -> None:
     """Text goes out as UTF-8 whatever the locale says, as it came in; what cannot be encoded is written out."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # whoever started us has closed it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (as long as the process)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -147,6 +151,8 @@ def _explain(error: BaseException, debug: bool) -> int:
         return 128 + 13  # SIGPIPE's number, as shells report it
     if debug:
         traceback.print_exception(error)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        error = UserError("room to write", came="none left on the device", remedy="make room, and run it again")
     match error:
         case KeyboardInterrupt():
             print("\nInterrupted.", file=sys.stderr)

@@ -33,7 +33,7 @@ def closing_lines(event: Finished) -> list[str]:
         lines.append(originality(event))
     lines.append(
         f"Saved in {out} after {duration(event.seconds)}: model.safetensors (step {event.best_step:,}), config.json,"
-        " tokenizer.json, metrics.jsonl, checkpoints. To share it is to share the text: tokens/ holds all of it."
+        " tokenizer.json, run.json, metrics.jsonl, checkpoints/; and tokens/, the text itself: share it with care."
     )
     if not event.completed:
         lines.append(f"Go on: pellucid train --resume {out}")
@@ -49,7 +49,8 @@ def originality(event: Finished) -> str:
     usual = f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
     usual = "" if event.held_out is None else usual
     if length >= max(RECITED, len(event.usually_shared) + 1):
-        return f"Copied? In part: {length:,} of {whole} stand in {text} word for word, “{passage}”{usual}."
+        how = "All of it" if length == len(event.sample) else "In part"
+        return f"Copied? {how}: {length:,} of {whole} stand in {text} word for word, “{passage}”{usual}."
     if length:
         quoted = f" (“{passage}”)" if passage else ", all of them blank"
         return f"Copied? No: of {whole}, no more than {length} in a row stand in {text}{quoted}{usual}."

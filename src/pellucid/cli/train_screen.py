@@ -180,6 +180,10 @@ class TrainScreen:
 
     def _resumed(self, event: Resumed) -> None:
         self.say(f"Going on with {event.out} after step {event.step:,} of {event.steps:,}; {event.variant}.")
+        if event.steps_again:
+            self.say(
+                f"A later checkpoint is damaged or gone: {counted(event.steps_again, 'step')} will be taken again."
+            )
         if event.note:
             self.say(f"The rest will not be the same to the last digit: {event.note}.")
         if event.variant.endswith("compiled"):

@@ -11,6 +11,8 @@ import math
 from pellucid.train import Finished
 
 BY_HEART = 0.4  # bits between train and held out: at 16 readings of 1 MB 0.45, at 10 readings 0.3 (docs/log.md)
+LEAST_XZ = 0.1  # bits a character: of a text that only repeats itself, a share of xz says nothing
+MOST_UNSEEN = 0.1  # of the held-out characters: with more that the training text never has, figures say nothing
 WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not large enough to learn it by heart
 LONGER = 3  # times the minutes, where more time is what helps
 
@@ -19,6 +21,12 @@ def verdict(event: Finished) -> list[str]:
     """How good it is: a line in words, and one of figures; or that nobody can tell."""
     if event.held_out is None:
         return [f"Everything was for training: how good it is on other text, nobody can tell{_train(event)}."]
+    unseen, characters = event.yardsticks["unseen"], sum(event.yardsticks["held_out_characters"])
+    if unseen > MOST_UNSEEN * characters:
+        return [
+            f"Too short to be tested: {unseen:,} of the {characters:,} held-out characters never stand in the text that"
+            " was learned from, so no figure says anything; more text would help."
+        ]
     return [in_words(event), " ".join(filter(None, (in_figures(event), against_the_table(event), kept_step(event))))]
 
 
@@ -54,8 +62,9 @@ def in_figures(event: Finished) -> str:
     if event.standard_error is not None:
         parts.append(f" ± {event.standard_error:.3f} ({event.held_out_odd:.3f} where it did not choose the step)")
     parts.append(f"; {event.held_out / event.yardsticks['bytes_per_character']:.3f} per byte")
-    parts.append(f", {event.held_out / event.yardsticks['xz']:.0%} of xz")
-    steps = f" of {event.step:,}" if event.best_step < event.step else ""
+    if event.yardsticks["xz"] >= LEAST_XZ:
+        parts.append(f", {event.held_out / event.yardsticks['xz']:.0%} of xz")
+    steps = f" (of {event.step:,} done)" if event.best_step < event.step else ""
     parts.append(f"; after step {event.best_step:,}{steps}, in windows of {event.context_length:,} tokens.")
     return "".join(parts)
 
@@ -101,7 +110,7 @@ def advice(event: Finished) -> str:
         return f"More text would help most: this one was read {event.epochs:.0f} times, which is as often as it pays."
     readings = event.epochs * event.text_share
     if readings < 1 and event.minutes:
-        minutes = math.ceil(event.minutes / readings)
+        minutes = math.ceil(event.minutes + event.training_seconds / 60 * (1 / readings - 1))
         return (
             f"More time would help most: it read {readings:.0%} of the text; --minutes {minutes:,} would read it all."
         )

@@ -139,7 +139,7 @@ class Batches:
             raise DataError(
                 f"ids of at most {self.tokens.header.largest_id:,} in {printable(str(self.tokens.path))}",
                 came=f"{largest:,}",
-                remedy="the file is damaged: prepare the text again",
+                remedy="the file is damaged: train on the text anew",
             )
         batch = torch.from_numpy(ids)
         return batch[:, :-1].contiguous(), batch[:, 1:].contiguous()

@@ -169,7 +169,7 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         raise DataError(
             f"{TRAIN_FILE} and {HELD_OUT_FILE} of one text",
             came=f"the texts {train.header.text[:12]} and {held_out.header.text[:12]}",
-            remedy="prepare the text again",
+            remedy="train on the text anew",
         )
     price = escape_bits(train.header.characters, train.header.distinct_characters)
     if not len(held_out.documents):
@@ -180,7 +180,7 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         (inside,) = np.nonzero(held_out.documents[:, 3] == tenth)
         if not len(inside):
             raise DataError(
-                "ten passages in the held-out split", came=f"none of tenth {tenth + 1}", remedy="prepare the text again"
+                "ten passages in the held-out split", came=f"none of tenth {tenth + 1}", remedy="train on the text anew"
             )
         tokens = held_out.read(starts[inside[0]], starts[inside[-1] + 1])
         characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()

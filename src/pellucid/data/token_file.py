@@ -242,12 +242,12 @@ class TokenFile:
                 size = os.fstat(file.fileno()).st_size
                 if size != header.file_bytes:
                     raise DataError(
-                        f"{header.file_bytes:,} bytes in {name}", came=f"{size:,}", remedy="prepare the text again"
+                        f"{header.file_bytes:,} bytes in {name}", came=f"{size:,}", remedy="train on the text anew"
                     )
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise DataError(
-                f"a token file at {name}", came=f"“{error.strerror}”", remedy="prepare the text again"
+                f"a token file at {name}", came=f"“{error.strerror}”", remedy="train on the text anew"
             ) from error
         if token_type is not None and token_type != header.token_type:
             raise DataError(
@@ -257,7 +257,7 @@ class TokenFile:
             raise DataError(
                 f"ids of the tokenizer at hand (vocabulary {tokenizer.vocab_size:,}, {tokenizer.fingerprint[:12]})",
                 came=f"ids of another in {name} (vocabulary {header.vocab_size:,}, {header.tokenizer[:12]})",
-                remedy="prepare the text again with this tokenizer, or use the other",
+                remedy="train on the text anew, or put the tokenizer back",
             )
         if hasattr(mapped, "madvise"):
             mapped.madvise(mmap.MADV_RANDOM)  # rows are read in random order: reading ahead is waste
@@ -317,7 +317,7 @@ def check_vocabulary(tokens: TokenFile, vocab_size: int) -> None:
 
 def _header(page: bytes, name: str) -> TokenHeader:
     """Read a header, believing nothing."""
-    remedy = "prepare the text again"
+    remedy = "train on the text anew"
     if not page.startswith(MAGIC):
         raise DataError(f"a token file at {name}", came="another kind of file", remedy=remedy)
     try:
@@ -329,7 +329,7 @@ def _header(page: bytes, name: str) -> TokenHeader:
         raise DataError(
             f"a token file of version {VERSION} at {name}",
             came=f"version {version!r}",
-            remedy="prepare the text again with this pellucid",
+            remedy="train on the text anew with this pellucid",
         )
     wanted = {field.name: str if field.type == "str" else int for field in fields(TokenHeader)}
     sound = (

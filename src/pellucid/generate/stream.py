@@ -19,6 +19,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from pellucid.errors import GenerationError
 from pellucid.generate.decode import Choose, check_prompts, decode, fit_prompt
 from pellucid.generate.sampling import new_seed, sample
 from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
@@ -208,6 +209,9 @@ class Writing:
         self, model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[str], config: GenerationConfig
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
+        if wrong := [prompt for prompt in prompts if not isinstance(prompt, str)]:
+            kind = type(wrong[0]).__name__
+            raise GenerationError("prompts that are text", came=f"one of type {kind}", remedy="give a str each")
         seed = new_seed() if config.seed is None else config.seed
         self.config = replace(config, seed=seed)
         self.completions = [

@@ -144,6 +144,8 @@ class Resumed(Event):
     variant: str
     out: str
     note: str = ""
+    steps_again: int = 0
+    """Steps that were saved in a later checkpoint, which is damaged or gone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +265,9 @@ class Finished(Event):
     minutes: float | None = None
     """As in `Planned`."""
     seconds: float = 0.0
+    """From Enter to the last line."""
+    training_seconds: float = 0.0
+    """Of these, for steps and what stands between them."""
     tokens_per_second: float = 0.0
     skipped_steps: int = 0
     out: str = ""

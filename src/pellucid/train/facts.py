@@ -15,6 +15,7 @@ from pellucid import __version__
 from pellucid.data import Sources
 from pellucid.text import TextTokenizer
 
+MOST_LETTERS = 20_000  # of an alphabet that is written down; more are no alphabet
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors")
 
 
@@ -43,6 +44,7 @@ def of_sources(sources: Sources, name: str) -> dict[str, Any]:
         "characters": sources.characters,
         "utf8_bytes": sources.utf8_bytes,
         "documents": len(sources.documents),
+        "alphabet": sources.alphabet[:MOST_LETTERS],
     }
 
 

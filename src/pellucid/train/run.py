@@ -102,8 +102,9 @@ def resume(path: Path, observe: Observer, *, begun: float | None = None, watch: 
             variant = still_possible(Variant.parse(folder.facts["plan"]["variant"]))
             loop = assemble_again(folder, material, checkpoint, sampler, heard, variant=variant)
             _restore_best(folder)
+            saved = [event["step"] for event in folder.metrics() if event.get("event") == "Saved"]
             folder.rewind_metrics(checkpoint)
-            heard(_resumed(loop, str(variant)))
+            heard(_resumed(loop, str(variant), max(saved, default=0)))
             measured = folder.facts["yardsticks"]
             yardsticks = YardsticksMeasured(**measured) if measured else None
             return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
@@ -122,7 +123,7 @@ def _carry_out(
     started, first, batches = time.monotonic(), loop.progress.step, loop.train_step.batches
     state = loop(watch)
     tokens = (state.step - first) * batches.batch_size * batches.context_length
-    tokens_per_second = tokens / max(time.monotonic() - started, 1e-9)
+    training_seconds = max(time.monotonic() - started, 1e-9)
     sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
     copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
     plan, data = loop.folder.facts["plan"], loop.folder.facts["data"]
@@ -146,7 +147,8 @@ def _carry_out(
         used_up=plan["used_up"],
         minutes=plan["minutes"],
         seconds=time.monotonic() - begun,
-        tokens_per_second=tokens_per_second,
+        training_seconds=training_seconds,
+        tokens_per_second=tokens / training_seconds,
         skipped_steps=state.skipped,
         out=facts.as_text(loop.folder.path),
     )
@@ -198,6 +200,13 @@ def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
 def _latest(folder: RunFolder) -> Checkpoint:
     """The checkpoint to go on from."""
     saved, events = folder.latest_checkpoint(), folder.metrics()
+    last = [event for event in events if event.get("event") in ("Saved", "Finished")]
+    if saved is None and last:
+        raise RunFolderError(
+            f"a whole checkpoint in '{folder.path}' to go on from",
+            came="none that is as it was saved: they are damaged or gone",
+            remedy="put them back from a copy; the model itself is in model.safetensors, and may still be good",
+        )
     if saved is None or "plan" not in folder.facts:
         raise RunFolderError(
             f"a checkpoint in '{folder.path}' to go on from",
@@ -220,7 +229,7 @@ def _restore_best(folder: RunFolder) -> None:
         folder.save_model(checkpoint.model, folder.model_config(), step=str(checkpoint.step))
 
 
-def _resumed(loop: Loop, variant: str) -> Resumed:
+def _resumed(loop: Loop, variant: str, last_saved: int) -> Resumed:
     folder, progress = loop.folder, loop.progress
     there, here = folder.facts["environment"], facts.environment(loop.train_step.device)
     there, here = ({"the step": folder.facts["plan"]["variant"]} | there, {"the step": variant} | here)
@@ -231,6 +240,7 @@ def _resumed(loop: Loop, variant: str) -> Resumed:
         variant=variant,
         out=facts.as_text(folder.path),
         note=facts.changed(there, here),
+        steps_again=max(0, last_saved - progress.step),
     )
 
 
