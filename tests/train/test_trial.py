@@ -42,7 +42,7 @@ def variants(monkeypatch):
     return replaced
 
 
-def choose(config=None, seconds_left=math.inf, model=None, **settings):
+def choose(config=None, seconds_left=math.inf, model=None, most_steps=math.inf, **settings):
     ids = torch.randint(24, (3, 17), generator=torch.Generator().manual_seed(0))
     heard = Heard()
     variant, _, seconds = choose_variant(
@@ -52,6 +52,7 @@ def choose(config=None, seconds_left=math.inf, model=None, **settings):
         lambda loss: SPEEDS[loss.variant],
         seconds_left,
         heard,
+        most_steps,
     )
     return str(variant), seconds, heard
 
@@ -234,8 +235,8 @@ def test_nothing_is_compiled_that_the_run_cannot_pay_back(variants):
 
 
 @pytest.mark.parametrize(("steps", "compiles"), [(10, False), (1000, True)])
-def test_a_run_counted_in_steps_compiles_if_they_take_long_enough(variants, steps, compiles):
-    _, _, heard = choose(config=TrainingConfig(steps=steps))
+def test_a_run_that_ends_after_some_steps_compiles_if_they_take_long_enough(variants, steps, compiles):
+    _, _, heard = choose(most_steps=steps)
     assert bool(heard.of(CompileBegun)) == compiles
 
 

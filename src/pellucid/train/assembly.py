@@ -114,19 +114,15 @@ def assemble(
     evaluations = affordable_evaluations(training.evaluations, deadline, pause_seconds)
     parts.training = training = replace(training, evaluations=evaluations)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
-    variant, loss, step_seconds = _try_out(parts, seconds_left)
+    most_steps = (recipe.most_readings or math.inf) / parts.batches.epochs_after(1)
+    variant, loss, step_seconds = _try_out(parts, seconds_left, training.steps or most_steps)
     model.load_state_dict(fresh)  # the trial has moved the weights
-    most_steps = math.inf if recipe.most_readings is None else recipe.most_readings / parts.batches.epochs_after(1)
     durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
     progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
     parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps), recipe.most_decay)
     planned = _planned(request, parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
-    made = {
-        "environment": facts.environment(next(model.parameters()).device),
-        "plan": planned.as_json(),
-        "model": asdict(model.config),
-    }
-    folder.write_run(folder.facts | made)
+    environment = {"environment": facts.environment(next(model.parameters()).device)}
+    folder.write_run(folder.facts | environment | {"plan": planned.as_json(), "model": asdict(model.config)})
     observe(planned)
     return parts.loop(
         train_step=parts.train_step(loss),
@@ -176,7 +172,7 @@ def assemble_again(
     )
 
 
-def _try_out(parts: Parts, seconds_left: float) -> tuple[Variant, LossFunction, float]:
+def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Variant, LossFunction, float]:
     """The fastest variant that is right, and what a step with it takes."""
     at_once = slice(parts.training.micro_batch_size)  # never more rows than the person said there is memory for
     device = next(parts.model.parameters()).device
@@ -188,6 +184,7 @@ def _try_out(parts: Parts, seconds_left: float) -> tuple[Variant, LossFunction, 
         lambda loss: time_steps(parts.train_step(loss)),
         seconds_left,
         parts.observe,
+        most_steps,
     )
 
 

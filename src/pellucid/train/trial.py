@@ -58,6 +58,7 @@ def choose_variant(
     time_step: Callable[[LossFunction], float],
     seconds_left: float,
     observe: Observer,
+    most_steps: float = math.inf,
 ) -> tuple[Variant, LossFunction, float]:
     """Try, check and time variants.
 
@@ -68,6 +69,7 @@ def choose_variant(
         time_step: Seconds per optimizer step with a loss function.
         seconds_left: Of the run; infinite when it is counted in steps.
         observe: Hears what was tried.
+        most_steps: After how many steps the run ends, whatever time is left.
 
     Raises:
         ConfigError: if no way to compute the step is right, not even the plain one.
@@ -97,9 +99,7 @@ def choose_variant(
             came="others, even computed the plain way",
             remedy="choose other --model settings, or lower learning rates",
         )
-    left = seconds_left - (time.monotonic() - begun)
-    if config.steps is not None:
-        left = config.steps * tried[0].step_seconds
+    left = min(seconds_left - (time.monotonic() - begun), most_steps * tried[0].step_seconds)
     if config.compile == "on" or (config.compile == "auto" and left > pays_after()):
         for precision in _to_compile(precisions, attention, batch[0].device.type, observe):
             spent = attempt(precision, True)
