@@ -1,8 +1,6 @@
-import math
-
 import pytest
 
-from pellucid.cli.train_closing import QUOTED, closing_lines, duration, one_line, originality
+from pellucid.cli.train_closing import QUOTED, closing_lines, one_line, originality
 from tests.cli.finished_run import finished
 
 
@@ -81,8 +79,3 @@ def test_an_empty_sample_is_not_shown(sample):
 def test_a_text_on_one_line_is_cut_where_it_is_too_long():
     assert one_line("a\n\n b\tc", 10) == "a b c"
     assert one_line("a" * 20, 10) == "a" * 10 + " …"
-
-
-def test_a_duration_that_is_unknown_is_called_so():
-    assert duration(math.inf) == duration(math.nan) == "unknown time"
-    assert duration(-1.0) == "0 s"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pellucid.cli.arguments import parse
+from pellucid.cli.quantities import counted
 from pellucid.cli.train_flags import ModelFlags, given
 from pellucid.cli.values import WholeNumber
 from pellucid.errors import UserError
@@ -113,9 +114,9 @@ def lines(report: "SpeedReport") -> list[str]:
     """The report for people."""
     sizes, first = report.sizes, report.rows[0]
     head = (
-        f"{sizes['num_layers']} layers × {sizes['d_model']}, {sizes['num_heads']} heads, context"
+        f"{counted(sizes['num_layers'], 'layer')} × {sizes['d_model']}, {counted(sizes['num_heads'], 'head')}, context"
         f" {sizes['context_length']}, batch {sizes['batch_size']}, vocabulary {sizes['vocab_size']}:"
-        f" {report.flop_per_step / 1e9:.1f} GFLOP a step, {report.threads} threads"
+        f" {report.flop_per_step / 1e9:.1f} GFLOP a step, {counted(report.threads, 'thread')}"
     )
     ceilings = ", ".join(f"{kind} {rate / 1e9:,.0f}" for kind, rate in report.ceilings.items())
     table = [f"{'':<42}{'speed':>7}{'ms/step':>9}{'tokens/s':>10}{'GFLOP/s':>9}{'ceiling':>9}{'memory':>9}{'first':>8}"]

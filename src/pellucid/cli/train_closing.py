@@ -3,9 +3,9 @@
 In: a `Finished`.  Out: lines.  Used by: train_screen.py.  Read next: train_verdict.py.
 """
 
-import math
 import shlex
 
+from pellucid.cli.quantities import duration
 from pellucid.cli.quoting import one_line
 from pellucid.cli.train_verdict import advice, verdict
 from pellucid.train import Finished
@@ -55,28 +55,3 @@ def originality(event: Finished) -> str:
         quoted = f" (“{passage}”)" if passage else ", all of them blank"
         return f"Copied? No: of {whole}, no more than {length} in a row stand in {text}{quoted}{usual}."
     return f"Copied? No: of {whole}, not one stands in {text}."
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> counted(1, "layer"), counted(1200, "step")
-        ('1 layer', '1,200 steps')
-    """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as a person says them.
-
-    Example:
-        >>> duration(7.6), duration(75), duration(7500)
-        ('8 s', '1:15 min', '2:05 h')
-    """
-    if not math.isfinite(seconds):
-        return "unknown time"
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    if minutes >= 60:
-        return f"{minutes // 60}:{minutes % 60:02d} h"
-    return f"{minutes}:{rest:02d} min" if minutes else f"{rest} s"
