@@ -12,7 +12,7 @@ import torch
 from pellucid.checkpoint import RunFolder
 from pellucid.train import Planned, Resumed, StepDone, VariantTried, resume
 from pellucid.train.device import Capabilities
-from tests.train.small_run import Heard, cut_short, small_text, stop_after, train_small
+from tests.train.small_run import Heard, cut_short, small_sources, small_text, stop_after, train_small
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +102,7 @@ def test_ctrl_c_while_it_compiles_ends_it_without_a_word_of_torchs_and_leaves_no
     )
     for line in process.stdout:
         if line.startswith("Compiling"):
-            time.sleep(3)
+            time.sleep(1)  # torch has begun; a small step is compiled in three seconds and more
             os.killpg(process.pid, signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.read() == "\nInterrupted.\n"
@@ -111,7 +111,8 @@ def test_ctrl_c_while_it_compiles_ends_it_without_a_word_of_torchs_and_leaves_no
 
 @needs_a_compiler
 def test_a_run_of_minutes_ends_within_them(tmp_path):
-    finished, heard = train_small(tmp_path / "run", steps=None, minutes=0.3, compile="auto")
+    long = small_sources(390_000)  # not used up by then
+    finished, heard = train_small(tmp_path / "run", sources=long, steps=None, minutes=0.3, compile="auto")
     assert finished.completed
     assert finished.seconds < 18 + 3  # a busy machine may slow the last steps
     assert finished.seconds > 9
