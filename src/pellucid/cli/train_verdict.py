@@ -10,7 +10,7 @@ import math
 
 from pellucid.train import Finished
 
-BY_HEART = 0.3  # bits between train and held out: at 18 readings of 1 MB 0.33, and more time brings nothing (docs/log.md)
+BY_HEART = 0.3  # bits between train and held out: 0.33 at 18 readings of 1 MB, where time no longer helps (docs/log.md)
 LEAST_XZ = 0.1  # bits a character: of a text that only repeats itself, a share of xz says nothing
 MOST_UNSEEN = 0.1  # of the held-out characters: with more that the training text never has, figures say nothing
 WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not large enough to learn it by heart
