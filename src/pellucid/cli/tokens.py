@@ -47,7 +47,8 @@ class TokensFlags:
     file: tyro.conf.Positional[str]
     """A file or folder that `pellucid train` reads, or - for standard input."""
     tokenizer: TextValue = None
-    """bpe or char, learned from this text; or the path of a run folder or a tokenizer.json. Default: as train does."""
+    """bpe or char, learned from this text; or the path of a run folder or a tokenizer.json.
+    Default: as train does for texts of 100,000 characters or more; smaller ones it reads in characters."""
     vocab_size: WholeNumber = None
     """How many tokens bpe learns, at most. Default: as many as the script of the text needs."""
     encoding: TextValue = None
