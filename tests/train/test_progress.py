@@ -4,7 +4,7 @@ import pytest
 
 from pellucid.checkpoint import Checkpoint
 from pellucid.train import progress as progress_module
-from pellucid.train.progress import SMOOTHED, Pace, Progress, restore
+from pellucid.train.progress import SMOOTHED, Pace, Progress, figures, restore
 from pellucid.train.step import StepResult
 from pellucid.yardsticks import Score
 
@@ -71,3 +71,8 @@ def test_the_pace_counts_what_this_process_has_done_and_all_that_was_between(pro
 
 def test_before_the_first_step_the_pace_does_not_divide_by_nothing(progress):
     assert Pace(progress).step_seconds() >= 0
+
+
+def test_the_figures_of_a_score_keep_its_passages_so_that_runs_can_be_paired():
+    told = figures(Score("model", (1.0, 2.0), (3, 4)))
+    assert (told["passage_bits"], told["passage_characters"]) == ((1.0, 2.0), (3, 4))

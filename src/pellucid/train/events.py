@@ -182,6 +182,10 @@ class Evaluated(Event):
     is_best: bool
     seconds: float
     epoch: float = 0.0
+    passage_bits: Sequence[float] = ()
+    """Bits on each held-out passage, so that runs can be compared passage by passage."""
+    passage_characters: Sequence[int] = ()
+    """Their lengths."""
     tokens_per_second: float = 0.0
     seconds_left: float = 0.0
 

@@ -8,6 +8,7 @@ import math
 import time
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from pellucid.checkpoint import Checkpoint
 from pellucid.train.step import StepResult
@@ -95,7 +96,7 @@ class Progress:
         return True
 
 
-def figures(score: Score | None) -> dict[str, float | None]:
+def figures(score: Score | None) -> dict[str, Any]:
     """What `Evaluated` says of a score."""
     if score is None:
         return dict.fromkeys(("held_out", "standard_error", "held_out_even", "held_out_odd"))
@@ -104,6 +105,8 @@ def figures(score: Score | None) -> dict[str, float | None]:
         "standard_error": score.standard_error,
         "held_out_even": score.of_passages(EVEN).bits_per_character,
         "held_out_odd": score.of_passages(ODD).bits_per_character,
+        "passage_bits": score.bits,
+        "passage_characters": score.characters,
     }
 
 
