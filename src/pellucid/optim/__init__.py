@@ -1,11 +1,12 @@
 """How weights are moved: Muon for matrices, AdamW for the rest, on a schedule, with bounded gradients.
 
 In: gradients.  Out: updated weights.  Used by: train, cs336.  Read in this order: adamw, muon, schedule,
-groups, model_optimizer, clipping.
+groups, model_optimizer, ema, clipping.
 """
 
 from pellucid.optim.adamw import AdamW
 from pellucid.optim.clipping import clip_gradients, global_norm
+from pellucid.optim.ema import WeightAverage
 from pellucid.optim.groups import ParameterGroup, fused_slices, parameter_groups
 from pellucid.optim.model_optimizer import ModelOptimizer, build_optimizer
 from pellucid.optim.muon import Muon, orthogonalise, update_factor
@@ -16,6 +17,7 @@ __all__ = [
     "ModelOptimizer",
     "Muon",
     "ParameterGroup",
+    "WeightAverage",
     "build_optimizer",
     "clip_gradients",
     "constant",

@@ -3,7 +3,7 @@
 Its state is a flat mapping from names to tensors, so that it can be written as safetensors, and read by people.
 
 In: a model with gradients.  Out: updated weights; state by parameter name.  Used by: train, checkpoint.
-Read next: clipping.py.
+Read next: ema.py.
 """
 
 from collections.abc import Mapping
