@@ -165,6 +165,8 @@ class StepDone(Event):
     tokens_per_second: float
     seconds_left: float
     skipped: bool = False
+    not_finite: str = ""
+    """Of a skipped step: which module's output or gradient was the first that was not finite, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)

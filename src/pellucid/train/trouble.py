@@ -9,13 +9,16 @@ from pathlib import Path
 from pellucid.errors import TrainingStopped
 
 
-def beyond_repair(came: str, learning_rates: Mapping[str, float], saved: Path | None) -> TrainingStopped:
+def beyond_repair(
+    came: str, learning_rates: Mapping[str, float], saved: Path | None, first: str = ""
+) -> TrainingStopped:
     """The end of a run whose numbers are no longer finite.
 
     Args:
         came: What was seen, with its step.
         learning_rates: By role.
         saved: The last good checkpoint.
+        first: Which module's numbers went bad first, from `first_non_finite.told`.
 
     Example:
         >>> print(beyond_repair("a loss of nan", {"matrices": 0.04}, None))
@@ -24,7 +27,7 @@ def beyond_repair(came: str, learning_rates: Mapping[str, float], saved: Path | 
     rates = ", ".join(f"{role} {rate:.3g}" for role, rate in learning_rates.items())
     return TrainingStopped(
         "losses and gradients that are finite",
-        came=f"{came} (learning rates: {rates})",
+        came=f"{came} (learning rates: {rates})" + (f"; {first}" if first else ""),
         remedy="lower the learning rates (--optimizer.matrix-learning-rate), or train with --precision float32; "
         + (f"the last good checkpoint is {saved}" if saved else "nothing had been saved yet"),
     )
