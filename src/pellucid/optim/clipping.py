@@ -7,14 +7,19 @@ Used by: train, cs336.  Read next: ../train.
 from collections.abc import Iterable
 
 import torch
+import torch.distributed as dist
 from jaxtyping import Float
 from torch import Tensor
+
+from pellucid.optim.sharded import here, is_cut
 
 EPSILON = 1e-6  # keeps the quotient finite at a norm of 0; the value of torch's clip_grad_norm_ and of the course
 
 
 def global_norm(parameters: Iterable[Tensor]) -> Float[Tensor, ""]:
     """Length of all gradients laid end to end: sqrt(sum of squares). Without any gradient it is 0.
+
+    Of gradients that are cut over processes it is the length of the whole, the same on every process.
 
     Example:
         >>> weight = torch.zeros(2, requires_grad=True)
@@ -27,8 +32,13 @@ def global_norm(parameters: Iterable[Tensor]) -> Float[Tensor, ""]:
         return torch.zeros(())
     widest = max((gradient.dtype for gradient in gradients), key=lambda dtype: dtype.itemsize)
     dtype = torch.promote_types(widest, torch.float32)
-    norms = torch._foreach_norm(gradients, 2.0, dtype=dtype)
-    return torch.stack([norm.to(norms[0].device) for norm in norms]).norm()
+    norms = torch._foreach_norm([here(gradient) for gradient in gradients], 2.0, dtype=dtype)
+    norm = torch.stack([norm.to(norms[0].device) for norm in norms]).norm()
+    if is_cut(gradients[0]):  # FSDP2 cuts all or none
+        squared = norm.square()
+        dist.all_reduce(squared, group=gradients[0].device_mesh.get_group())
+        norm = squared.sqrt()
+    return norm
 
 
 @torch.no_grad()
@@ -60,5 +70,5 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> Float[Tenso
     if max_norm <= 0 or not norm.isfinite() or norm <= max_norm:
         return norm
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    torch._foreach_mul_(gradients, max_norm / (norm.item() + EPSILON))
+    torch._foreach_mul_([here(gradient) for gradient in gradients], max_norm / (norm.item() + EPSILON))
     return norm

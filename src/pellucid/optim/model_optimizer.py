@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from pellucid.errors import RunFolderError
 from pellucid.optim.groups import ParameterGroup, parameter_groups
 from pellucid.optim.muon import Muon
+from pellucid.optim.sharded import cut_like
 from pellucid.training_config import OptimizerConfig
 
 FUSED_DEVICES = ("cpu", "cuda", "mps")  # where torch 2.13 has AdamW as one kernel
@@ -117,7 +118,8 @@ class ModelOptimizer:
             if quantity != "step" and value.shape != parameter.shape:
                 raise _foreign_state(f"{key} of shape {tuple(value.shape)} for a weight of {tuple(parameter.shape)}")
             device = "cpu" if quantity == "step" and parameter.device.type == "cpu" else parameter.device
-            loaded.setdefault(parameter, {})[quantity] = value.detach().to(device, copy=True)
+            copy = value.detach().to(device, copy=True)
+            loaded.setdefault(parameter, {})[quantity] = copy if quantity == "step" else cut_like(copy, parameter)
         for parameter, quantities in loaded.items():
             missing = set(_quantities(owners[parameter])) - set(quantities)
             if missing:

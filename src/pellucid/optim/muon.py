@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from pellucid.errors import ConfigError
+from pellucid.optim.sharded import cut_like, is_cut, whole
 
 QUINTIC = (3.4445, -4.7750, 2.0315)  # Keller Jordan 2024: steepest at 0 that keeps [0, 1] within about [0.7, 1.2]
 EPSILON = 1e-7  # norms below this count as zero; torch.optim.Muon's value
@@ -208,14 +209,21 @@ class Muon(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         jobs: dict[tuple, list[tuple[Tensor, Tensor, float]]] = defaultdict(list)
+        moves: list[tuple[Tensor, Tensor]] = []
         for group in self.param_groups:
-            self._advance(group, jobs)
+            self._advance(group, jobs, moves)
         for (steps, precision, *_), slices in jobs.items():
             _apply(slices, steps, precision)
+        for parameter, move in moves:
+            parameter.add_(cut_like(move, parameter))
         return loss
 
-    def _advance(self, group: dict[str, Any], jobs: dict[tuple, list[tuple[Tensor, Tensor, float]]]) -> None:
-        """Momentum and weight decay of a group, and its slices sorted by shape into `jobs`."""
+    def _advance(self, group: dict[str, Any], jobs: dict[tuple, list], moves: list[tuple[Tensor, Tensor]]) -> None:
+        """Momentum and weight decay of a group, and its slices sorted by shape into `jobs`.
+
+        Only whole matrices can be orthogonalised. Of one that is cut over ranks the update is gathered and worked out
+        on every rank, as a move of its own in `moves`, of which each rank then takes its part.
+        """
         parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
         if not parameters:
             return
@@ -227,7 +235,12 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
         for parameter, update in zip(parameters, updates, strict=True):
             cuts = group["row_slices"] or parameter.shape[0]
-            for target, part in zip(parameter.split(cuts), update.split(cuts), strict=True):
+            target = parameter
+            if is_cut(parameter):
+                update = whole(update)
+                target = torch.zeros_like(update)
+                moves.append((parameter, target))
+            for target, part in zip(target.split(cuts), update.split(cuts), strict=True):
                 rows, columns = part.shape
                 distance = group["lr"] * update_factor(group["update_scale"], rows, columns)
                 kind = (group["steps"], group["precision"], rows, columns, part.dtype, part.device)

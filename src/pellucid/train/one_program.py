@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 INDUCTOR: dict[str, Any] = {"size_asserts": False}  # checks after each kernel: 3 % of a small step
-Program = Callable[[dict[str, Tensor], Tensor, Tensor], tuple[dict[str, Tensor], tuple[Tensor, Tensor]]]
+Program = Callable[..., tuple[dict[str, Tensor], tuple[Tensor, Tensor]]]
 
 
-class OneProgram:
-    """`module(inputs, targets)` and its gradient, compiled together when first called.
+class OneProgram(nn.Module):
+    """`module(inputs, targets)`, or whatever a batch consists of, and its gradient, compiled together when first called.
 
     Args:
         module: Returns a total to differentiate, and a count.
@@ -42,18 +42,20 @@ class OneProgram:
     """
 
     def __init__(self, module: nn.Module, backend: str = "inductor") -> None:
-        self.parameters = dict(module.named_parameters())
+        super().__init__()
+        self.module = module
+        self.weights = dict(module.named_parameters())
 
-        def total_and_count(parameters: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-            return torch.func.functional_call(module, parameters, (inputs, targets))
+        def total_and_count(weights: dict[str, Tensor], *batch: Tensor) -> tuple[Tensor, Tensor]:
+            return torch.func.functional_call(module, weights, batch)
 
         both = torch.func.grad_and_value(total_and_count, has_aux=True)
         options = INDUCTOR if backend == "inductor" else None
         self.program: Program = torch.compile(both, dynamic=False, backend=backend, options=options)
 
-    def __call__(self, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
         """The total, from which `backward` reaches the parameters, and the count."""
-        return _WithGradients.apply(self.program, list(self.parameters), inputs, targets, *self.parameters.values())
+        return _WithGradients.apply(self.program, list(self.weights), batch, *self.weights.values())
 
 
 class _WithGradients(torch.autograd.Function):
@@ -61,10 +63,10 @@ class _WithGradients(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, program: Program, names: list[str], inputs: Tensor, targets: Tensor, *parameters: Tensor
+        ctx: Any, program: Program, names: list[str], batch: tuple[Tensor, ...], *parameters: Tensor
     ) -> tuple[Tensor, Tensor]:
         values = dict(zip(names, (parameter.detach() for parameter in parameters), strict=True))
-        gradients, (total, count) = program(values, inputs, targets)
+        gradients, (total, count) = program(values, *batch)
         ctx.gradients = [gradients[name] for name in names]
         ctx.mark_non_differentiable(count)
         return total, count
@@ -75,4 +77,4 @@ class _WithGradients(torch.autograd.Function):
         scale, _count = grad_outputs
         gradients, ctx.gradients = ctx.gradients, None
         torch._foreach_mul_(gradients, scale)  # in place: nobody else has them
-        return None, None, None, None, *gradients
+        return None, None, None, *gradients

@@ -16,7 +16,8 @@ from torch import Tensor
 from pellucid.nn import TransformerLM, initialize
 from pellucid.train.variant import LossFunction, Variant, loss_function
 
-Batch = tuple[Tensor, Tensor]
+Batch = tuple[Tensor, ...]
+"""Inputs and targets, and for packed documents their ids and positions."""
 Reference = tuple[float, dict[str, Tensor]]
 
 LOSS_BOUND = {"float32": 1e-4, "bfloat16": 1e-2}  # relative; bfloat16 keeps 8 bits, its error averages out in a loss

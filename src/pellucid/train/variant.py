@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from pellucid.loss import summed_cross_entropy
 from pellucid.nn import CausalMultiHeadAttention, TransformerLM, scaled_dot_product_attention
+from pellucid.parallel import is_sharded
 from pellucid.train.one_program import OneProgram
 from pellucid.train.tiles import tiled_attention
 
-LossFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+LossFunction = Callable[..., tuple[Tensor, Tensor]]
+"""From a batch (see `SummedLoss`) to its summed loss and the number of scored tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,10 +66,14 @@ class SummedLoss(nn.Module):
         self.model = model
 
     def forward(
-        self, inputs: Int64[Tensor, "row position"], targets: Int64[Tensor, "row position"]
+        self,
+        inputs: Int64[Tensor, "row position"],
+        targets: Int64[Tensor, "row position"],
+        document_ids: Int64[Tensor, "row position"] | None = None,
+        positions: Int64[Tensor, "row position"] | None = None,
     ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
-        """Score every token of the batch."""
-        return summed_cross_entropy(self.model(inputs), targets)
+        """Score every token of the batch; packed documents do not see each other if their ids are given."""
+        return summed_cross_entropy(self.model(inputs, document_ids=document_ids, positions=positions), targets)
 
 
 def autocast(precision: str, device: torch.device) -> contextlib.AbstractContextManager:
@@ -85,18 +91,35 @@ def use_attention(model: TransformerLM, variant: Variant) -> None:
             module.written_out = tiled_attention if variant.attention == "tiled" else scaled_dot_product_attention
 
 
-def loss_function(model: TransformerLM, variant: Variant) -> LossFunction:
+class Loss:
+    """The summed loss of a batch, as `loss_function` has put it together; `module` computes it.
+
+    Args:
+        module: What is called: the loss, perhaps compiled, perhaps wrapped for many processes.
+        precision: What products are taken in.
+    """
+
+    def __init__(self, module: nn.Module, precision: str) -> None:
+        self.module, self.precision = module, precision
+
+    def __call__(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
+        """The summed loss and the number of scored tokens."""
+        # Outside of what is compiled: a program with autocast inside is not kept, and is traced anew in each process.
+        with autocast(self.precision, batch[0].device):
+            return self.module(*batch)
+
+
+def loss_function(model: TransformerLM, variant: Variant) -> Loss:
     """The summed loss of `model`, computed the way `variant` says.
 
-    The model itself is shared and not changed, but for its choice of attention path.
+    The model itself is shared and not changed, but for its choice of attention path. A sharded model is compiled block
+    by block, between which its weights are gathered, and has its own number type for products.
     """
     use_attention(model, variant)
     summed = SummedLoss(model)
-    compute = OneProgram(summed) if variant.compiled else summed
-
-    def loss(inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        # Outside of what is compiled: a program with autocast inside is not kept, and is traced anew in each process.
-        with autocast(variant.precision, inputs.device):
-            return compute(inputs, targets)
-
-    return loss
+    if is_sharded(model):
+        if variant.compiled:
+            for block in model.blocks:
+                block.compile(dynamic=False)
+        return Loss(summed, "float32")
+    return Loss(OneProgram(summed) if variant.compiled else summed, variant.precision)
