@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pellucid.cli.arguments import parse
-from pellucid.cli.quantities import counted
 from pellucid.cli.train_flags import ModelFlags, given
 from pellucid.cli.values import WholeNumber
 from pellucid.errors import UserError
+from pellucid.pages.quantities import counted
 
 if TYPE_CHECKING:
     from pellucid.bench import SpeedReport, SpeedRow, TrainingLoad

@@ -1,18 +1,17 @@
 """What is said at the end of a run: how good, whether it copied, where it is, and what to do with it.
 
-In: a `Finished`.  Out: lines.  Used by: train_screen.py.  Read next: train_verdict.py.
+In: a `Finished`.  Out: lines.  Used by: train_screen.py.  Read next: ../train/verdict.py.
 """
 
 import shlex
 
-from pellucid.cli.quantities import duration
 from pellucid.cli.quoting import one_line
-from pellucid.cli.train_verdict import advice, verdict
+from pellucid.pages.quantities import duration
 from pellucid.train import Finished
+from pellucid.train.verdict import advice, recites, verdict
 
 WRITTEN = 300  # cells of the closing sample that are shown: four lines of a terminal
 QUOTED = 80  # cells of a copied passage that are shown: a line of a terminal
-RECITED = 50  # characters: ten words in a row are hardly written twice by chance
 
 
 def closing_lines(event: Finished) -> list[str]:
@@ -48,7 +47,7 @@ def originality(event: Finished) -> str:
     text = "the text" if event.searched_share == 1 else f"{event.searched_share:.0%} of the text"
     usual = f"; ten unread passages of that length share up to {len(event.usually_shared)} with it"
     usual = "" if event.held_out is None else usual
-    if length >= max(RECITED, len(event.usually_shared) + 1):
+    if recites(event):
         how = "All of it" if length == len(event.sample) else "In part"
         return f"Copied? {how}: {length:,} of {whole} stand in {text} word for word, “{passage}”{usual}."
     if length:

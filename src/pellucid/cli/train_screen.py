@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pellucid.cli.quantities import counted, duration
 from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines
+from pellucid.pages.quantities import counted, duration
 from pellucid.train import (
     CompileBegun,
     CoolingDown,

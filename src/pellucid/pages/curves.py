@@ -3,7 +3,7 @@
 A line's name may be in any script, so names stand in HTML, above the picture; inside it are figures and the short
 English names of levels. The picture is drawn twice, for a page and for a phone: shrunk letters cannot be read.
 
-In: numbers.  Out: `Html`.  Used by: report, compare.  Read next: page.py.
+In: numbers.  Out: `Html`.  Used by: report, compare.  Read next: ../report/.
 """
 
 import io

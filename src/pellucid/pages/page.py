@@ -2,7 +2,7 @@
 
 A content security policy in its head makes the browser hold to that: nothing is fetched, nothing is sent.
 
-In: a title and sections.  Out: HTML.  Used by: report, evaluate, compare.  Read next: ../report/.
+In: a title and sections.  Out: HTML.  Used by: report, evaluate, compare.  Read next: curves.py.
 """
 
 import base64

@@ -2,7 +2,7 @@
 
 Charts and swatches are painted with the variables named here, so that they change with the light.
 
-In: nothing.  Out: `STYLE`.  Used by: page.py.  Read next: curves.py.
+In: nothing.  Out: `STYLE`.  Used by: page.py.  Read next: page.py.
 """
 
 SERIES = 8  # colours told apart, as --series-1 ...; further lines are dashed

@@ -1,6 +1,6 @@
 """Numbers as a person says them.
 
-In: numbers.  Out: words.  Used by: bench.py, train_screen.py, train_closing.py.  Read next: train_screen.py.
+In: numbers.  Out: words.  Used by: the command line, report, compare.  Read next: markup.py.
 """
 
 import math

@@ -1,6 +1,6 @@
 import math
 
-from pellucid.cli.quantities import counted, duration
+from pellucid.pages.quantities import counted, duration
 
 
 def test_one_thing_is_one_and_none_are_many():

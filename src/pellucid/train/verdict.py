@@ -3,17 +3,18 @@
 Nothing is claimed that lies within the standard error, and every sentence must be true however the run ended, completed
 or stopped, better or worse than a table of letters, better and better or only until it knew the text by heart.
 
-In: a `Finished`.  Out: sentences.  Used by: train_closing.py.  Read next: ../train/events.py.
+In: a `Finished`.  Out: sentences.  Used by: the command line, the report.  Read next: ../report/.
 """
 
 import math
 
-from pellucid.train import Finished
+from pellucid.train.events import Finished
 
 BY_HEART = 0.3  # bits between train and held out: 0.33 at 18 readings of 1 MB, where time no longer helps (docs/log.md)
 LEAST_XZ = 0.1  # bits a character: of a text that only repeats itself, a share of xz says nothing
 MOST_UNSEEN = 0.1  # of the held-out characters: with more that the training text never has, figures say nothing
 WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not large enough to learn it by heart
+RECITED = 50  # characters: ten words in a row are hardly written twice by chance
 LONGER = 3  # times the minutes, where more time is what helps
 
 
@@ -96,6 +97,11 @@ def learned_by_heart(event: Finished) -> bool:
     assert event.last_held_out is not None
     got_worse = event.last_held_out > event.held_out + (event.standard_error or 0.0)
     return got_worse and event.train is not None and event.train < event.held_out
+
+
+def recites(event: Finished) -> bool:
+    """Whether the sample holds a passage of the training text, longer than people's own passages share with it."""
+    return len(event.copied) >= max(RECITED, len(event.usually_shared) + 1)
 
 
 def advice(event: Finished) -> str:

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from pellucid.cli.train_verdict import advice, against_the_table, in_figures, in_words, kept_step, letters, verdict
+from pellucid.train.verdict import advice, against_the_table, in_figures, in_words, kept_step, letters, recites, verdict
 from tests.cli.finished_run import YARDSTICKS, finished
 
 
@@ -102,3 +102,8 @@ def test_of_a_text_that_only_repeats_itself_no_share_of_xz_is_told(xz):
 def test_where_most_held_out_characters_were_never_met_no_figure_is_told():
     (line,) = verdict(finished(yardsticks=YARDSTICKS | {"unseen": 30}))
     assert line.startswith("Too short to be tested: 30 of the 100 held-out characters never stand in the text")
+
+
+@pytest.mark.parametrize(("length", "usual", "told"), [(49, 0, False), (50, 0, True), (60, 60, False), (61, 60, True)])
+def test_a_long_passage_is_recited_unless_passages_never_read_share_as_much(length, usual, told):
+    assert recites(finished(copied="x" * length, usually_shared="y" * usual)) is told
