@@ -1,7 +1,7 @@
 """Training: from text to a model that writes, as a run that is counted in steps and can be gone on with.
 
     the step        events → one_program → variant → probe → step → ceiling → device → trial
-    beside it       evaluation → sample → addresses → first_non_finite
+    beside it       evaluation → sample → addresses → first_non_finite → health
     what to train   recipe → facts → request → material
     the run         progress → plan → trouble → loop → float32 → machine → assembly → run        (reading order)
 
@@ -16,6 +16,8 @@ from pellucid.train.events import (
     Evaluated,
     Event,
     Finished,
+    ModuleHealth,
+    Noticed,
     Observer,
     Planned,
     Replanned,
@@ -41,6 +43,8 @@ __all__ = [
     "Evaluated",
     "Event",
     "Finished",
+    "ModuleHealth",
+    "Noticed",
     "Observer",
     "Planned",
     "Recipe",

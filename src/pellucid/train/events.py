@@ -130,6 +130,8 @@ class Planned(Event):
     """Whether it is the text that ends the run, which would be learned by heart, and not the clock."""
     optimizer: dict[str, Any] = field(default_factory=dict)
     """Rates and decays, with those that follow from how often the text is read."""
+    memory_bytes: int = 0
+    """What the run is expected to need at most; 0: nobody has estimated it."""
     out: str
 
 
@@ -199,6 +201,35 @@ class Sampled(Event):
     step: int
     prompt: str
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModuleHealth(Event):
+    """What every module looks like after a step, by its address; None where a number is not finite.
+
+    weight, gradient: root mean squares of its own weights and of their gradients, clipped; update_ratio: of the last
+    update, divided by that of the weights; activation: root mean square of what it gives (of a block: the residual
+    stream after it); entropy: how widely attention looks, in nats, and entropy_ceiling: if it looked at all keys alike.
+    """
+
+    step: int
+    modules: dict[str, dict[str, float | None]]
+    seconds: float
+    """What the look cost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noticed(Event):
+    """Something in the run's numbers that a person should know as it happens."""
+
+    step: int
+    kind: str
+    """loss spike, gradient norm, overfitting, standstill, or module."""
+    sentence: str
+    value: float | None = None
+    """The number it is about."""
+    usual: float | None = None
+    """What it usually is, or was at its best."""
 
 
 @dataclass(frozen=True, kw_only=True)
