@@ -1,4 +1,4 @@
-"""`pellucid train SOURCE…`: from a text to a model that writes.
+"""`pellucid train SOURCE…`: from a text to a model that writes; or from a recipe, to one or several.
 
 In: flags.  Out: a run folder, lines on the screen.  Used by: main.  Read next: train_screen.py.
 """
@@ -17,6 +17,13 @@ def main(words: Sequence[str]) -> int:
     from pellucid.cli.train_flags import parse_flags
 
     flags = parse_flags(words)
+    from pellucid.cli.train_recipe import composed, recipe_in
+
+    recipe = recipe_in(flags)
+    if recipe is not None and recipe.is_series:
+        from pellucid.cli.train_series import carry_out_series
+
+        return carry_out_series(recipe, flags)
     from pellucid.cli.train_run import carry_out
 
-    return carry_out(flags, BEGUN)
+    return carry_out(flags if recipe is None else composed(recipe, flags), BEGUN)

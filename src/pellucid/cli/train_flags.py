@@ -19,6 +19,7 @@ import tyro
 from pellucid.cli.arguments import parse
 from pellucid.cli.values import Text, WholeNumber, unset
 from pellucid.model_config import ModelConfig
+from pellucid.run_config import NOT_FOR_PEOPLE, SECTIONS, Settings
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     TrainingFlags = ModelFlags = OptimizerFlags = ScheduleFlags = Any
 else:
     TrainingFlags = _partial(TrainingConfig, tell_defaults=True)
-    ModelFlags = _partial(ModelConfig, frozenset({"vocab_size", "rope_scaling", "num_unused_ids"}))
+    ModelFlags = _partial(ModelConfig, frozenset(name.removeprefix("model.") for name in NOT_FOR_PEOPLE))
     OptimizerFlags = _partial(OptimizerConfig)
     ScheduleFlags = _partial(ScheduleConfig)
 
@@ -115,3 +116,43 @@ def parse_flags(words: Sequence[str]) -> TrainFlags:
         UserError: for flags that do not exist or do not fit.
     """
     return parse(TrainFlags, words, "train")
+
+
+OUTSIDE_RECIPES = frozenset({"out", "resume"})
+"""Flags that say where, not what."""
+
+
+def recipe_fields() -> dict[str, Any]:
+    """The settings outside sections that a recipe may have, and their types: those that have flags."""
+    hints = get_type_hints(TrainFlags)
+    return {name: hint for name, hint in hints.items() if name not in OUTSIDE_RECIPES and name not in SECTIONS}
+
+
+def as_settings(flags: TrainFlags) -> Settings:
+    """What was set on the command line, as a recipe says it; where to is left out.
+
+    Example:
+        >>> as_settings(parse_flags(["--steps", "3", "--model.norm", "none", "--out", "x"]))
+        {'training.steps': 3, 'model.norm': 'none'}
+    """
+    untouched, settings = TrainFlags(), {}
+    for name in recipe_fields():
+        if getattr(flags, name) != getattr(untouched, name):
+            settings[name] = getattr(flags, name)
+    for section in SECTIONS:
+        settings |= {f"{section}.{name}": value for name, value in given(getattr(flags, section)).items()}
+    return settings
+
+
+def from_settings(settings: Settings, out: str | None = None) -> TrainFlags:
+    """The flags that say the same.
+
+    Example:
+        >>> from_settings({"preset": "gpt2", "model.norm": "none"}).model.norm
+        'none'
+    """
+    flags = TrainFlags(out=out)
+    for name, value in settings.items():
+        section, _, field_name = name.rpartition(".")
+        setattr(getattr(flags, section) if section else flags, field_name, value)
+    return flags

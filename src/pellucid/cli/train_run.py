@@ -44,7 +44,7 @@ def carry_out(flags: TrainFlags, begun: float) -> int:
             _require_alone(flags)
             finished = resume(Path(flags.resume), observe, begun=begun, watch=watch)
         else:
-            finished = train(_request(flags), observe, begun=begun, watch=watch)
+            finished = train(request_of(flags), observe, begun=begun, watch=watch)
     return exit_code(finished, stop.number)
 
 
@@ -62,7 +62,8 @@ def _require_alone(flags: TrainFlags) -> None:
         )
 
 
-def _request(flags: TrainFlags) -> Request:
+def request_of(flags: TrainFlags) -> Request:
+    """The run that flags ask for."""
     training = given(flags.training)
     if "prompt" in training:
         training["prompt"] = text_argument(training["prompt"])
