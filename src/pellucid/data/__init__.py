@@ -1,6 +1,7 @@
 """Text → batches: sources, the held-out split, token files, seeded and resumable batches.
 
-    pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file → prepare →
+    pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file →
+    token_writer → prepare →
     shuffle → batches → windows                                                                       (reading order)
 
 In: files, folders, a tokenizer.  Out: training batches and held-out windows.  Used by: train, yardsticks, the
@@ -14,7 +15,8 @@ from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
 from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
 from pellucid.data.split import Passage, Split, SplitSample, passages, sample_split, split_of, training_texts
-from pellucid.data.token_file import TokenFile, TokenHeader, TokenWriter, check_vocabulary, token_type_for
+from pellucid.data.token_file import TokenFile, TokenHeader, check_vocabulary, token_type_for
+from pellucid.data.token_writer import TokenWriter, WriterState
 from pellucid.data.windows import IGNORED, windows
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "TokenFile",
     "TokenHeader",
     "TokenWriter",
+    "WriterState",
     "builtin_corpus",
     "check_vocabulary",
     "escape_bits",

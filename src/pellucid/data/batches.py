@@ -39,7 +39,7 @@ class Batches:
 
     Example:
         >>> import tempfile, pathlib
-        >>> from pellucid.data.token_file import TokenWriter
+        >>> from pellucid.data.token_writer import TokenWriter
         >>> from pellucid.text import character_tokenizer
         >>> tokenizer, path = character_tokenizer(["banana"]), pathlib.Path(tempfile.mkdtemp(), "x.tokens")
         >>> with TokenWriter(path, tokenizer, text="") as writer:

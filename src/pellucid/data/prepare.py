@@ -22,7 +22,8 @@ from pellucid.data.pieces import printable
 from pellucid.data.sources import Sources
 from pellucid.data.split import TENTHS, Passage, most_held_out, passages
 from pellucid.data.survey import CODE_POINTS
-from pellucid.data.token_file import TokenFile, TokenWriter
+from pellucid.data.token_file import TokenFile
+from pellucid.data.token_writer import TokenWriter
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer
 
@@ -188,17 +189,35 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
     return PreparedData(train, tuple(pieces), train.header.text, price)
 
 
+class HeldOutLimit:
+    """Of held-out passages of a long text only the first part is scored: says how much of each that comes.
+
+    Args:
+        sources: The text.
+    """
+
+    def __init__(self, sources: Sources) -> None:
+        self._most, self._scored = most_held_out(sources), [0] * TENTHS
+
+    def kept(self, passage: Passage) -> int:
+        """How many of the next passage's characters become ids."""
+        if passage.side == "training":
+            return len(passage.text)
+        left = len(passage.text) if self._most is None else self._most - self._scored[passage.tenth]
+        kept = min(left, len(passage.text))
+        self._scored[passage.tenth] += kept
+        return kept
+
+
 def _kept(sources: Sources, most_characters: float) -> Iterator[Passage]:
     """All passages, or of a long text the beginning of the held-out ones and an even share of the others."""
     share = min(1.0, most_characters / sources.characters)
-    most, scored = most_held_out(sources), [0] * TENTHS
+    limit = HeldOutLimit(sources)
     due, left_out = 1 - share, False
     for passage in passages(sources):
         if passage.side == "held_out":
-            text = passage.text if most is None else passage.text[: most - scored[passage.tenth]]
-            scored[passage.tenth] += len(text)
-            if text:
-                yield replace(passage, text=text)
+            if kept := limit.kept(passage):
+                yield replace(passage, text=passage.text[:kept])
             continue
         due += share
         if due < 1:

@@ -91,6 +91,7 @@ class Sources:
         alphabet: Its distinct characters, sorted.
         fingerprint: SHA-256 over the documents' SHA-256, in hexadecimal: the same texts in the same order.
         held_out_percent: As given, like `hold_out_documents`: what split.py goes by.
+        boilerplate: The sentence about what seems no part of the text; empty if nothing does.
         notes: Sentences for the user: what was changed, what was left out, what is odd.
 
     Example:
@@ -133,13 +134,9 @@ class Sources:
         self.utf8_bytes = int(self.documents.utf8_bytes.sum())
         self.alphabet = "".join(map(chr, np.flatnonzero(survey.used)))
         self.fingerprint = hashlib.sha256(self.documents.joined_digests()).hexdigest()
-        self.notes = (
-            *notes,
-            *_notes_of(readables),
-            *self._left_out(),
-            *_found([what for what in found if what], dropped=drop_boilerplate),
-            *survey.notes(),
-        )
+        self.boilerplate = "".join(_found([what for what in found if what], dropped=drop_boilerplate))
+        told = filter(None, [self.boilerplate])
+        self.notes = (*notes, *_notes_of(readables), *self._left_out(), *told, *survey.notes())
 
     def pieces(self) -> Iterator[Piece]:
         """Read everything once more.

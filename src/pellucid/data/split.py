@@ -11,8 +11,8 @@ Of many documents, whole ones are held out instead: every 20th, beginning with t
 sum of characters nearest to 5 %. What is held out is then cut into ten passages of equal length, so that the figure has
 an error as ever. And who wants everything used holds out nothing.
 
-In: `Sources`.  Out: `Split`, `split_of`, `Passage`, `passages`, `training_texts`, `SplitSample`, `sample_split`,
-`most_held_out`.
+In: `Sources`.  Out: `Split`, `split_of`, `Passage`, `passages`, `training_texts`, `SplitSample`, `SplitSampler`,
+`sample_split`, `most_held_out`.
 Used by: prepare.py, tokenizer training, yardsticks.  Read next: token_file.py.
 """
 
@@ -258,23 +258,39 @@ def sample_split(sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> SplitSa
         >>> len(sample.training), len(sample.training[0]), sample.held_out[0], sample.complete
         (10, 38, 'de', True)
     """
-    most = most_held_out(sources, utf8_bytes=utf8_bytes)
-    complete = most is None
-    training_limit = sources.characters
-    if most is not None:
-        training_limit = max(1, sources.characters * utf8_bytes // sources.utf8_bytes // TENTHS - most)
-    training = [_LastCharacters(training_limit) for _ in range(TENTHS)]
-    held_out: list[list[str]] = [[] for _ in range(TENTHS)]
+    sampler = SplitSampler(sources, utf8_bytes=utf8_bytes)
     for passage in passages(sources):
-        if passage.side == "training":
-            training[passage.tenth].add(passage.text)
-        else:
-            held_out[passage.tenth].append(passage.text)
-    sides = (
-        tuple(kept.text() for kept in training),
-        tuple("".join(texts)[:most] for texts in held_out if texts),
-    )
-    return SplitSample(*sides, complete=complete, share=sum(len(t) for s in sides for t in s) / sources.characters)
+        sampler.add(passage)
+    return sampler.sample()
+
+
+class SplitSampler:
+    """What `sample_split` keeps, for whoever reads the passages anyway.
+
+    Args:
+        sources: The text.
+        utf8_bytes: About how much to keep.
+    """
+
+    def __init__(self, sources: Sources, *, utf8_bytes: int = SAMPLE_BYTES) -> None:
+        self._characters = sources.characters
+        self._most = most = most_held_out(sources, utf8_bytes=utf8_bytes)
+        limit = sources.characters
+        if most is not None:
+            limit = max(1, sources.characters * utf8_bytes // sources.utf8_bytes // TENTHS - most)
+        self._training = [_LastCharacters(limit) for _ in range(TENTHS)]
+        self._held_out = [_FirstCharacters(most) for _ in range(TENTHS)]
+
+    def add(self, passage: Passage) -> None:
+        """Let the next passage go by."""
+        (self._training if passage.side == "training" else self._held_out)[passage.tenth].add(passage.text)
+
+    def sample(self) -> SplitSample:
+        """What was kept, when all have gone by."""
+        training = tuple(kept.text() for kept in self._training)
+        held_out = tuple(text for kept in self._held_out if (text := kept.text()))
+        share = sum(map(len, training + held_out)) / self._characters
+        return SplitSample(training, held_out, complete=self._most is None, share=share)
 
 
 def most_held_out(sources: Sources, *, utf8_bytes: int | None = None) -> int | None:
@@ -312,6 +328,22 @@ class _LastCharacters:
     def text(self) -> str:
         text = "".join(self._texts)
         return text[max(0, len(text) - self._limit) :]
+
+
+class _FirstCharacters:
+    """The beginning of a text that passes by."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit, self._texts, self._length = limit, list[str](), 0
+
+    def add(self, text: str) -> None:
+        kept = text if self._limit is None else text[: self._limit - self._length]
+        if kept:
+            self._texts.append(kept)
+            self._length += len(kept)
+
+    def text(self) -> str:
+        return "".join(self._texts)
 
 
 def _grapheme_end(text: str, at: int, room: int) -> int:

@@ -9,10 +9,11 @@ Every document begins with the end-of-text token, and one more closes the file: 
 predicted from "end of text", an end of text is taught at each document's end, and the ids form a ring, the last being
 the first again.
 
-A file is written beside its place and renamed when complete. Opening checks sizes, never reads the ids; reading gives
-the memory of pages long read back to the system, so that a file of any size is used within bounded memory.
+Opening checks sizes and never reads the ids; reading gives the memory of pages long read back to the system, so that a
+file of any size is used within bounded memory.
 
-In: ids.  Out: `TokenWriter`, `TokenFile`, `check_vocabulary`.  Used by: prepare.py, batches.py.  Read next: prepare.py.
+In: a path.  Out: `TokenFile`, `TokenHeader`, `check_vocabulary`.  Used by: token_writer.py, batches.py.
+Read next: token_writer.py.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from __future__ import annotations
 import json
 import mmap
 import os
-from array import array
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -93,112 +93,6 @@ def token_type_for(vocab_size: int) -> str:
         ('uint16', 'uint32')
     """
     return "uint16" if vocab_size <= LARGEST_UINT16_VOCABULARY else "uint32"
-
-
-class TokenWriter:
-    """Write a token file document by document; a context manager that leaves a whole file or none.
-
-    Args:
-        path: Where the file shall be.
-        tokenizer: Whose ids these are.
-        text: Fingerprint of the text.
-
-    Example:
-        >>> import tempfile
-        >>> from pellucid.text import character_tokenizer
-        >>> tokenizer = character_tokenizer(["banana"])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with TokenWriter(Path(folder, "x.tokens"), tokenizer, text="") as writer:
-        ...         writer.begin_document(tenth=0)
-        ...         writer.add(tokenizer.encode("banana"), characters=6)
-        ...     len(TokenFile.open(Path(folder, "x.tokens")))
-        8
-    """
-
-    def __init__(self, path: Path, tokenizer: TextTokenizer, *, text: str) -> None:
-        self._path, self._partial = path, path.with_name(path.name + ".partial")
-        self._tokenizer, self._text = tokenizer, text
-        self._type = token_type_for(tokenizer.vocab_size)
-        self._end_of_text = np.array([tokenizer.end_of_text_id])
-        self._documents = array("q")
-        self._num_tokens = 0
-        self._largest = 0
-        self.distinct_characters = 0
-
-    def __enter__(self) -> TokenWriter:
-        self._file = self._partial.open("wb")
-        self._file.write(bytes(TOKENS_AT))
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            with self._file:
-                if kind is None:
-                    self._finish()
-            if kind is None:
-                self._partial.replace(self._path)
-        finally:
-            self._partial.unlink(missing_ok=True)
-
-    def begin_document(self, *, tenth: int) -> None:
-        """Open a document of this tenth of the text: writes the end-of-text token that it begins with.
-
-        Args:
-            tenth: 0 to 9.
-        """
-        self._documents.extend((self._num_tokens, 0, 0, tenth))
-        self._append(self._end_of_text)
-
-    def add(self, ids: np.ndarray, *, characters: int, escaped: int = 0) -> None:
-        """Append ids to the open document.
-
-        Args:
-            ids: Integers below the vocabulary's size.
-            characters: How many characters of text they stand for, the escaped ones included.
-            escaped: How many of these characters the tokenizer cannot write and the ids leave out.
-
-        Raises:
-            DataError: if an id is outside the vocabulary.
-        """
-        self._documents[-3] += characters
-        self._documents[-2] += escaped
-        self._append(ids)
-
-    def _append(self, ids: np.ndarray) -> None:
-        if not len(ids):
-            return
-        smallest, largest = int(ids.min()), int(ids.max())
-        if smallest < 0 or largest >= self._tokenizer.vocab_size:
-            raise DataError(
-                f"ids from 0 to {self._tokenizer.vocab_size - 1:,}",
-                came=f"{smallest if smallest < 0 else largest:,}",
-                remedy="use the tokenizer that the file is written for",
-            )
-        self._largest = max(self._largest, largest)
-        self._file.write(ids.astype(np.dtype(self._type).newbyteorder("<")).tobytes())
-        self._num_tokens += len(ids)
-
-    def _finish(self) -> None:
-        self._append(self._end_of_text)
-        header = TokenHeader(
-            version=VERSION,
-            token_type=self._type,
-            vocab_size=self._tokenizer.vocab_size,
-            tokenizer=self._tokenizer.fingerprint,
-            end_of_text_id=self._tokenizer.end_of_text_id,
-            text=self._text,
-            num_tokens=self._num_tokens,
-            largest_id=self._largest,
-            characters=sum(self._documents[1::DOCUMENT_COLUMNS]),
-            distinct_characters=self.distinct_characters,
-            num_documents=len(self._documents) // DOCUMENT_COLUMNS,
-        )
-        self._file.write(bytes(header.documents_at - self._file.tell()))
-        self._file.write(np.array(self._documents, dtype="<i8").tobytes())
-        self._file.seek(0)
-        self._file.write(header.encode())
-        self._file.flush()
-        os.fsync(self._file.fileno())
 
 
 class TokenFile:
