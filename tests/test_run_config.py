@@ -65,9 +65,9 @@ def test_a_flag_that_would_undo_a_variant_is_refused(tmp_path):
 
 
 def test_runs_to_be_compared_are_counted_in_steps(tmp_path):
-    with pytest.raises(ConfigError, match="Expected steps in .training."):
+    with pytest.raises(ConfigError, match=r"Expected steps in .training."):
         read(tmp_path, WHOLE).runs({"training.minutes": 3.0})
-    with pytest.raises(ConfigError, match="Expected steps in .training."):
+    with pytest.raises(ConfigError, match=r"Expected steps in .training."):
         read(tmp_path, "seeds = [1]").runs({})
 
 

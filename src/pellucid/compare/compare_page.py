@@ -1,0 +1,165 @@
+"""The page of a comparison: the verdict, the table, curves, what differs, and how each figure was come by.
+
+In: a `Comparison`.  Out: HTML.  Used by: the command line.  Read next: ../cli/compare.py.
+"""
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+
+from pellucid.compare.comparison import Comparison
+from pellucid.compare.groups import Group, best
+from pellucid.compare.in_words import HEADERS, fairness, shown_settings, table_rows, verdicts, warnings
+from pellucid.compare.record import Reading
+from pellucid.pages import Html, Section, figure, foreign, joined, page, paragraph, table
+from pellucid.pages.curves import Level, Series, line_chart
+
+AXES = (
+    ("steps", lambda reading: float(reading.step)),
+    ("tokens", lambda reading: float(reading.tokens)),
+    ("FLOPs", lambda reading: reading.flops),
+    ("seconds", lambda reading: reading.seconds),
+)
+BITS = "held-out bits per character"
+HOW = """\
+Bits per character are of text that no run has read, at the step that was best on half of its passages; ± is the
+standard error over passages, the spread is the standard deviation between seeds. Differences are paired: the same
+passage, the same seed, one against the other; their 95 % intervals add the error between passages and the error between
+seeds, with Student's t. FLOPs are 6 for each token and weight, embedding tables aside, and 12 for each token, key and
+width of attention; what is computed twice to save memory is not counted. Seconds are of training, evaluations included,
+on the machine of each run."""
+
+
+def comparison_page(comparison: Comparison, title: str = "") -> str:
+    """One self-contained HTML page.
+
+    Args:
+        comparison: What to show.
+        title: Of the page. Default: the variants' names.
+    """
+    names = " · ".join(group.name for group in comparison.groups)
+    return page(
+        title or names,
+        [
+            Section("", table(["variant", *HEADERS[1:]], [_marked(row) for row in table_rows(comparison)])),
+            Section("Curves", _curves(comparison)),
+            Section("Against " + comparison.baseline.name if comparison.baseline else "", _apart(comparison)),
+            Section("What differs", _settings(comparison)),
+            Section("What was equal", joined(paragraph(line) for line in fairness(comparison))),
+            Section("Every run", _runs(comparison)),
+            Section("How it is computed", paragraph(" ".join(HOW.split()), kind="note")),
+        ],
+        lead=joined(
+            [
+                *(paragraph(foreign(line), kind="lead") for line in verdicts(comparison)),
+                *(paragraph(foreign(line), kind="warn") for line in warnings(comparison)),
+            ]
+        ),
+    )
+
+
+def _marked(row: Sequence[str]) -> list[str]:
+    return [foreign(row[0]), *row[1:]]
+
+
+def _curves(comparison: Comparison) -> Html:
+    """Held-out bits against what they cost: the mean of a variant's seeds, in a band from lowest to highest."""
+    groups = [group for group in comparison.groups if any(run.readings for run in group.runs)]
+    if not groups:
+        return Html()
+    charts = [
+        line_chart(
+            [_line(group, cost, lambda reading: reading.held_out) for group in groups],
+            x_label=name,
+            y_label=BITS,
+            levels=_yardstick(comparison) if name == "steps" else (),
+            log_y=True,
+            small=name != "steps",
+        )
+        for name, cost in AXES
+    ]
+    caption = (
+        "The mean of the seeds; the band reaches from the lowest to the highest. Equal steps upwards are equal factors."
+    )
+    first, *others = (figure(chart) for chart in charts)
+    return joined([first, Html(f'<div class="pair">{"".join(others)}</div>'), paragraph(caption, kind="note")])
+
+
+def _yardstick(comparison: Comparison) -> tuple[Level, ...]:
+    """The best n-gram table, if all were measured on the same text."""
+    yardsticks = comparison.runs[0].facts.get("yardsticks")
+    if not yardsticks or not comparison.same("text.fingerprint", "text.held_out"):
+        return ()
+    return (Level(yardsticks["best_ngram_name"], yardsticks["best_ngram"]),)
+
+
+def _line(group: Group, cost: Callable[[Reading], float], value: Callable[[Reading], float]) -> Series:
+    """A variant's readings, those of its seeds at the same step taken together."""
+    steps: dict[int, list[Reading]] = {}
+    for run in group.runs:
+        for reading in run.readings:
+            steps.setdefault(reading.step, []).append(reading)
+    together = [steps[step] for step in sorted(steps)]
+    values = [[value(reading) for reading in readings] for readings in together]
+    several = len(group.runs) > 1
+    return Series(
+        group.name,
+        [statistics.fmean(map(cost, readings)) for readings in together],
+        [statistics.fmean(one) for one in values],
+        low=[min(one) for one in values] if several else None,
+        high=[max(one) for one in values] if several else None,
+        points=True,
+    )
+
+
+def _apart(comparison: Comparison) -> Html:
+    """How far each variant is from the baseline at every step: what the curves above are too steep to show."""
+    baseline = comparison.baseline
+    if baseline is None or len(comparison.groups) < 2:
+        return Html()
+    of_baseline = {(run.seed, reading.step): reading.held_out for run in baseline.runs for reading in run.readings}
+    lines = [_distance(group, of_baseline) for group in comparison.groups]  # the baseline too: each keeps its colour
+    caption = "Below 0 is better. The mean over the seeds that both have; the band is from the lowest to the highest."
+    return figure(line_chart(lines, x_label="steps", y_label=f"{BITS}, less the baseline's"), caption)
+
+
+def _distance(group: Group, of_baseline: Mapping[tuple[int, int], float]) -> Series:
+    shared: dict[int, list[float]] = {}
+    for run in group.runs:
+        for reading in run.readings:
+            there = of_baseline.get((run.seed, reading.step))
+            if there is not None:
+                shared.setdefault(reading.step, []).append(reading.held_out - there)
+    rows = [shared[step] for step in sorted(shared)]
+    several = len(group.runs) > 1
+    return Series(
+        group.name,
+        sorted(shared),
+        [statistics.fmean(row) for row in rows],
+        low=[min(row) for row in rows] if several else None,
+        high=[max(row) for row in rows] if several else None,
+        points=True,
+    )
+
+
+def _settings(comparison: Comparison) -> Html:
+    settings = shown_settings(comparison)
+    if not settings:
+        return paragraph("Nothing that was decided: only seeds, machines and moments.")
+    headers = ["setting", *(group.name for group in comparison.groups)]
+    return table(headers, [[name, *map(foreign, values)] for name, values in settings.items()])
+
+
+def _runs(comparison: Comparison) -> Html:
+    rows = [
+        [
+            foreign(run.name),
+            str(run.seed),
+            f"{best(run).held_out:.3f}" if run.best else "",
+            f"{best(run).step:,}" if run.best else "",
+            f"{run.step:,} of {run.plan['steps']:,}",
+            run.diverged or ("" if run.completed else "not finished"),
+            f"{run.seconds:,.0f}",
+        ]
+        for run in comparison.runs
+    ]
+    return table(["run", "seed", "bits/character", "best step", "steps", "", "seconds"], rows)
