@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,6 +40,7 @@ from pellucid.errors import DataError
 
 HELD_OUT_PERCENT = 5
 MOST_HELD_OUT_PERCENT = 50
+OnProgress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Sources:
         drop_boilerplate: Whether licences, page numbers and running heads are left out; they are told in any case.
         held_out_percent: How much the split holds out; 0 gives everything to training.
         hold_out_documents: Whether the split may hold out whole documents, if there are enough of them.
+        on_progress: Called during each reading with the characters read so far, and of how many; at the first reading
+            of None.
 
     Raises:
         DataError: if there is no text at all, or a document is not text.
@@ -108,6 +111,7 @@ class Sources:
         drop_boilerplate: bool = False,
         held_out_percent: int = HELD_OUT_PERCENT,
         hold_out_documents: bool = False,
+        on_progress: OnProgress = lambda characters, of: None,
     ) -> None:
         if not 0 <= held_out_percent <= MOST_HELD_OUT_PERCENT:
             raise DataError(
@@ -116,12 +120,13 @@ class Sources:
                 remedy=f"choose {HELD_OUT_PERCENT}, or 0 to use everything",
             )
         self.held_out_percent, self.hold_out_documents = held_out_percent, hold_out_documents
+        self._on_progress = on_progress
         readables = list(readables)
-        survey = _surveyed(readables)
+        survey = _surveyed(readables, on_progress)
         found = survey.boilerplate
         if drop_boilerplate and any(found):
             readables = [_without(readable, what) for readable, what in zip(readables, found, strict=True)]
-            survey = _surveyed(readables)
+            survey = _surveyed(readables, on_progress)
         self._readables = tuple(readables)
         self.documents = survey.documents()
         if not len(self.documents):
@@ -147,7 +152,7 @@ class Sources:
         Raises:
             DataError: if a document is not what it was at the first reading.
         """
-        number = 0
+        number = characters = 0
         for readable in self._readables:
             for blocks in readable.documents():
                 if self.documents.is_kept(number):
@@ -156,6 +161,8 @@ class Sources:
                         digest.update(text.encode("utf-8", "surrogatepass"))
                         yield Piece(text, opens)
                         opens = False
+                        characters += len(text)
+                        self._on_progress(characters, self.characters)
                     if digest.digest() != self.documents.digest(number):
                         raise _changed(readable.name)
                 number += 1
@@ -178,6 +185,7 @@ def open_sources(
     text_column: str | None = None,
     drop_boilerplate: bool = False,
     held_out_percent: int = HELD_OUT_PERCENT,
+    on_progress: OnProgress = lambda characters, of: None,
 ) -> Sources:
     """Find and survey the text in files and folders.
 
@@ -192,6 +200,7 @@ def open_sources(
         text_column: Which column of tables is text; None for the only one that can be.
         drop_boilerplate: Whether to leave out licences, page numbers and running heads.
         held_out_percent: How much the split holds out.
+        on_progress: As in `Sources`.
 
     Returns:
         The documents, one a file, or one a row of a table.
@@ -230,6 +239,7 @@ def open_sources(
         drop_boilerplate=drop_boilerplate,
         held_out_percent=held_out_percent,
         hold_out_documents=True,
+        on_progress=on_progress,
     )
 
 
@@ -295,9 +305,9 @@ def _readers(
             yield reader
 
 
-def _surveyed(readables: Sequence[Readable]) -> Survey:
+def _surveyed(readables: Sequence[Readable], on_progress: OnProgress) -> Survey:
     """Read all; files in an unclear encoding are refused together, by the sentence about the first."""
-    survey, unclear = Survey(), list[UnclearEncoding]()
+    survey, unclear = Survey(lambda characters: on_progress(characters, None)), list[UnclearEncoding]()
     for readable in readables:
         try:
             survey.read(readable)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload, runtime_checkable
 
@@ -50,12 +50,16 @@ class DocumentFacts:
 class Survey:
     """Reads readables once, one after another.
 
+    Args:
+        on_progress: Called with the characters read so far.
+
     Attributes:
         used: For each code point, whether the text has it.
         boilerplate: What was found in each readable that is one document.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_progress: Callable[[int], None] = lambda characters: None) -> None:
+        self._on_progress, self._read = on_progress, 0
         self.used = np.zeros(CODE_POINTS, dtype=bool)
         self.boilerplate: list[Boilerplate | None] = []
         self._look_alikes = LookAlikes(self.used)
@@ -113,6 +117,8 @@ class Survey:
                 self._look_alikes.look(piece, codes)
             if finder:
                 finder.look(piece, encoded)
+            self._read += len(piece)
+            self._on_progress(self._read)
         self._characters.append(characters)
         self._bytes.append(utf8_bytes)
         self._digests += digest.digest()
@@ -189,3 +195,7 @@ class Documents(Sequence[DocumentFacts]):
     def joined_digests(self) -> bytes:
         """The SHA-256 of all that are kept, one after another."""
         return self._digests[self.kept].tobytes()
+
+    def short_hashes(self) -> np.ndarray:
+        """The first eight bytes of the SHA-256 of each that is kept, as whole numbers."""
+        return np.ascontiguousarray(self._digests[self.kept, :8]).view("<u8").reshape(-1)

@@ -1,7 +1,8 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting.
+vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
+encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -11,8 +12,11 @@ from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_
 from pellucid.text.characters import character_tokenizer
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
+from pellucid.text.encoding_pool import Encoded, EncodingPool, Stretch
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
+from pellucid.text.scripts import letters_by_script
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
+from pellucid.text.tally import Tally, tally
 from pellucid.text.tokenizer import TextTokenizer, Tokenizer, load_tokenizer
 from pellucid.text.utf8_states import bytes_begun, states_after_tokens
 from pellucid.text.vocabulary import VocabularyChoice, choose_vocabulary, least_size
@@ -22,8 +26,12 @@ __all__ = [
     "GPT2_SPLIT",
     "QWEN35_SPLIT",
     "BytePairProgress",
+    "Encoded",
+    "EncodingPool",
     "GraphemeStream",
     "HandTokenizer",
+    "Stretch",
+    "Tally",
     "TextTokenizer",
     "TokenSpan",
     "Tokenizer",
@@ -35,10 +43,12 @@ __all__ = [
     "crop",
     "graphemes",
     "least_size",
+    "letters_by_script",
     "load_tokenizer",
     "spans",
     "spans_of_ids",
     "states_after_tokens",
+    "tally",
     "train_byte_pairs",
     "train_byte_pairs_by_hand",
     "visible",
