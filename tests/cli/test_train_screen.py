@@ -13,6 +13,7 @@ from pellucid.cli.train_screen import ALIVE_SECONDS, PLAIN_SECONDS, TrainScreen
 from pellucid.train import (
     CompileBegun,
     Evaluated,
+    Noticed,
     Planned,
     Replanned,
     Resumed,
@@ -167,6 +168,16 @@ def test_every_line_says_what_and_so_what(capsys):
 def test_rows_that_are_computed_apart_are_told(capsys):
     show([dataclasses.replace(PLANNED, micro_batch_size=4)])
     assert "744 steps of 16 rows (4 at once) x 256 = 4,096 tokens" in capsys.readouterr().out
+
+
+def test_the_memory_it_will_take_is_told_beside_the_time(capsys):
+    show([dataclasses.replace(PLANNED, memory_bytes=1_230_000_000)])
+    assert "6.9 times through the text, about 1.2 GB and 4:20 min; float32" in capsys.readouterr().out
+
+
+def test_what_was_noticed_is_a_line_that_stays(capsys):
+    show([step_done(1), Noticed(step=1, kind="loss spike", sentence="Loss spike at step 1.\x1b[2J")])
+    assert capsys.readouterr().out.splitlines()[1] == "Loss spike at step 1.␛[2J"
 
 
 def test_notes_on_the_text_are_told(capsys):

@@ -14,13 +14,14 @@ from rich.text import Text
 
 from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines
-from pellucid.pages.quantities import counted, duration
+from pellucid.pages.quantities import counted, duration, size
 from pellucid.train import (
     CompileBegun,
     CoolingDown,
     Evaluated,
     Event,
     Finished,
+    Noticed,
     Planned,
     Replanned,
     Resumed,
@@ -109,6 +110,8 @@ class TrainScreen:
                 self._step_done(event)
             case Evaluated():
                 self.evaluated = event
+            case Noticed():
+                self.say(event.sentence)
             case Sampled():
                 self._sampled(event)
             case Replanned():
@@ -165,12 +168,13 @@ class TrainScreen:
         model, rows = event.model, f"{event.batch_size}"
         if event.micro_batch_size < event.batch_size:
             rows += f" rows ({event.micro_batch_size} at once)"
-        seconds = f", about {duration(event.steps * event.step_seconds)}"
+        seconds = duration(event.steps * event.step_seconds)
+        costs = f"about {size(event.memory_bytes)} and {seconds}" if event.memory_bytes else f"about {seconds}"
         layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(
             f"Plan: {event.parameters:,} weights ({layers}, {model['d_model']} wide, context"
             f" {model['context_length']}); {steps} of {rows} x {model['context_length']} ="
-            f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text{seconds}; {event.variant},"
+            f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
         if event.used_up:

@@ -29,3 +29,15 @@ def duration(seconds: float) -> str:
     if minutes >= 60:
         return f"{minutes // 60}:{minutes % 60:02d} h"
     return f"{minutes}:{rest:02d} min" if minutes else f"{rest} s"
+
+
+def size(num_bytes: float) -> str:
+    """Bytes as a person says them.
+
+    Example:
+        >>> size(0), size(43_000_000), size(1_249_000_000), size(24e9)
+        ('0 MB', '43 MB', '1.2 GB', '24 GB')
+    """
+    if num_bytes < 1e9:
+        return f"{num_bytes / 1e6:.0f} MB"
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes < 1e10 else f"{num_bytes / 1e9:.0f} GB"

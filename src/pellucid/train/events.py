@@ -126,6 +126,8 @@ class Planned(Event):
     device: str
     evaluations: int
     minutes: float | None
+    ranks: int = 1
+    """Processes that share each step."""
     used_up: bool = False
     """Whether it is the text that ends the run, which would be learned by heart, and not the clock."""
     optimizer: dict[str, Any] = field(default_factory=dict)
@@ -224,7 +226,7 @@ class Noticed(Event):
 
     step: int
     kind: str
-    """loss spike, gradient norm, overfitting, standstill, or module."""
+    """skipped step, loss spike, gradient norm, overfitting, standstill, or module."""
     sentence: str
     value: float | None = None
     """The number it is about."""
@@ -241,6 +243,29 @@ class Replanned(Event):
     new_steps: int
     step_seconds: float
     planned_step_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class MicroBatchHalved(Event):
+    """The memory did not suffice, so fewer rows are computed at once; a step has as many tokens as before."""
+
+    step: int
+    """The step that it happened in; 0 before the first."""
+    micro_batch_size: int
+    batch_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extended(Event):
+    """A run goes on to a later last step than it was planned with; the schedule is that of a run of so many steps."""
+
+    step: int
+    old_steps: int
+    new_steps: int
+    old_fraction: float
+    """What of the peak rate the next step would have used."""
+    new_fraction: float
+    """What it uses."""
 
 
 @dataclass(frozen=True, kw_only=True)
