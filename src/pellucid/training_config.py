@@ -140,11 +140,21 @@ class TrainingConfig:
     steps: int | None = None
     """Optimizer steps, instead of minutes."""
     batch_size: int | None = None
-    """Rows of context_length tokens in one optimizer step."""
+    """Rows of context_length tokens in one optimizer step, over all processes."""
+    tokens_per_step: int | None = None
+    """The same in tokens, instead of batch_size: a multiple of context_length."""
     micro_batch_size: int | None = None
-    """Rows computed at once; smaller needs less memory, and changes no number. Default: batch_size."""
+    """Rows a process computes at once; smaller needs less memory, and changes no number. Default: all of its rows."""
+    activation_checkpointing: bool = False
+    """Compute each block a second time for its gradient instead of keeping what is inside: slower, far less memory."""
+    shard: bool = False
+    """Under torchrun: cut weights, gradients and optimizer state over the processes (FSDP2) instead of copying them."""
+    ema: float | None = None
+    """Evaluate and keep the running mean of the weights, which keeps so much of itself at each step, such as 0.99."""
     evaluations: int = 10
     """How many times the held-out text is scored, a sample written and a checkpoint saved."""
+    keep: int = 0
+    """How many checkpoints to keep beside the latest and the best."""
     precision: Precision = "auto"
     """What products are taken in; auto tries, checks and times."""
     attention: AttentionPath = "auto"
@@ -169,12 +179,20 @@ class TrainingConfig:
             )
         if self.minutes is not None:
             _require(0 < self.minutes < float("inf"), "minutes above 0, and not for ever", self.minutes, "minutes")
-        for name in ("steps", "batch_size", "micro_batch_size", "threads"):
+        if self.batch_size is not None and self.tokens_per_step is not None:
+            raise ConfigError(
+                "batch_size or tokens_per_step",
+                came=f"batch_size={self.batch_size} and tokens_per_step={self.tokens_per_step}",
+                remedy="leave out one of them",
+            )
+        for name in ("steps", "batch_size", "tokens_per_step", "micro_batch_size", "threads"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} of 1 or more", value, name)
         threads = self.threads
         _require(threads is None or threads <= MOST_THREADS, f"at most {MOST_THREADS} threads", threads, "threads")
         _require(self.evaluations >= 1, "evaluations of 1 or more", self.evaluations, "evaluations")
+        _require(self.keep >= 0, "a number of checkpoints to keep of 0 or more", self.keep, "keep")
+        _require(self.ema is None or 0 < self.ema < 1, "ema between 0 and 1", self.ema, "ema")
         _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))
         _require_choice("attention", self.attention, ("auto", "written-out", "tiled", "fused"))

@@ -8,11 +8,10 @@ import torch
 from pellucid.checkpoint import RunFolder
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import assembly
-from pellucid.train.assembly import assemble, assemble_again
+from pellucid.train.assembly import assemble, assemble_again, parts_of
 from pellucid.train.events import Planned
 from pellucid.train.material import make_material
 from pellucid.train.recipe import with_decay
-from pellucid.train.sample import Sampler
 from pellucid.training_config import OptimizerConfig
 from tests.train.small_run import Heard, small_request, small_sources
 
@@ -25,9 +24,8 @@ def put_together(tmp_path):
         folder = RunFolder.create(request.out, request.first_facts(recipe))
         material = make_material(request.sources, recipe, folder.tokens_path, Heard())
         material.tokenizer.save(folder.tokenizer_path)
-        sampler = Sampler(material.tokenizer, "", 0)
-        loop = assemble(request, recipe, folder, material, sampler, heard, begun=time.monotonic())
-        return loop, heard, material, sampler
+        loop = assemble(parts_of(folder, material, heard), recipe, begun=time.monotonic())
+        return loop, heard, material
 
     return make
 
@@ -38,18 +36,18 @@ def test_the_plan_says_everything_and_run_json_keeps_it(put_together):
     assert planned.variant == "float32, written-out attention, eager"
     assert (planned.batch_size, planned.micro_batch_size, planned.tokens_per_step) == (4, 3, 64)
     assert (planned.steps, planned.evaluations, planned.minutes, planned.device) == (6, 2, None, "cpu")
-    assert planned.parameters == loop.model.num_parameters()
+    assert planned.parameters == loop.keeper.model.num_parameters()
     assert planned.epochs == loop.train_step.batches.epochs_after(6)
-    facts = RunFolder.open(loop.folder.path).facts
+    facts = RunFolder.open(loop.keeper.folder.path).facts
     assert facts["plan"]["variant"] == planned.variant
     assert facts["environment"]["threads"] == planned.threads == torch.get_num_threads()
     assert facts["model"]["d_model"] == 32
 
 
 def test_the_trial_leaves_no_trace_in_the_weights(put_together, monkeypatch):
-    weights = put_together()[0].model.state_dict()
+    weights = put_together()[0].keeper.model.state_dict()
     monkeypatch.setattr(assembly, "choose_variant", lambda model, *_: (assembly.Variant(), lambda *_: None, 1.0))
-    untouched = put_together()[0].model.state_dict()
+    untouched = put_together()[0].keeper.model.state_dict()
     assert all(torch.equal(weights[name], untouched[name]) for name in weights)
 
 
@@ -115,18 +113,18 @@ def test_steps_that_were_asked_for_are_taken_however_often_that_reads_the_text(p
 
 
 def test_a_run_is_put_together_again_as_it_was_left(put_together):
-    loop, _, material, sampler = put_together()
+    loop, _, material = put_together()
     loop()
-    folder = loop.folder
+    folder = loop.keeper.folder
     checkpoint = folder.load_checkpoint(folder.latest_checkpoint())
     run = RunFolder.open(folder.path)
-    again = assemble_again(run, material, checkpoint, sampler, Heard(), variant=assembly.Variant())
+    again = assemble_again(parts_of(run, material, Heard(), checkpoint=checkpoint), checkpoint, assembly.Variant())
     assert again.progress == loop.progress
     assert again.schedule == loop.schedule
     assert again.evaluations == loop.evaluations
-    assert again.model.training
-    for name, tensor in loop.model.state_dict().items():
-        assert torch.equal(again.model.state_dict()[name], tensor)
+    assert again.keeper.model.training
+    for name, tensor in loop.keeper.model.state_dict().items():
+        assert torch.equal(again.keeper.model.state_dict()[name], tensor)
     here, there = again.train_step.optimizer.state_dict(), loop.train_step.optimizer.state_dict()
     assert here.keys() == there.keys()
     assert all(torch.equal(here[name], there[name]) for name in here)

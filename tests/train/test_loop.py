@@ -9,6 +9,7 @@ from pellucid.data import Batches
 from pellucid.errors import TrainingStopped
 from pellucid.optim import build_optimizer
 from pellucid.train.events import CoolingDown, Evaluated, Replanned, Sampled, Saved, StepDone
+from pellucid.train.keeper import Keeper
 from pellucid.train.loop import Loop
 from pellucid.train.progress import Progress, Wish
 from pellucid.train.step import StepResult, TrainStep
@@ -49,7 +50,12 @@ class Steps(TrainStep):
         if self.clock:
             self.clock.now += self.seconds(step)
         loss = self.losses.get(step, 2.0)
-        return StepResult(loss=loss, tokens=64, gradient_norm=loss, skipped=not math.isfinite(loss))
+        return StepResult(
+            loss=loss, tokens=64, gradient_norm=loss, skipped=not math.isfinite(loss), micro_batch_size=self.rows(step)
+        )
+
+    def rows(self, step):
+        return 4
 
 
 @pytest.fixture
@@ -59,16 +65,16 @@ def make_loop(tmp_path):
         folder = RunFolder.create(tmp_path / "run", {})
         schedule = schedule or ScheduleConfig(warm_up_steps=4, decay_fraction=0.4)
         begins = steps - round(steps * schedule.decay_fraction) if decay_begins is None else decay_begins
-        progress = Progress(steps=steps, planned_steps=steps, decay_begins=begins)
+        progress = Progress(steps=steps, planned_steps=steps, decay_begins=begins, micro_batch_size=4)
+        train_step = step(model) if step else Steps(model)
 
         def evaluate():
             bits = (scores or {}).get(progress.step, 10.0 - progress.step / 100)
             return Score("model", (bits,) * 4, (1,) * 4)
 
         return Loop(
-            model=model,
-            train_step=step(model) if step else Steps(model),
-            folder=folder,
+            train_step=train_step,
+            keeper=Keeper(folder=folder, model=model, optimizer=train_step.optimizer),
             schedule=schedule,
             progress=progress,
             bits_per_nat=0.5,
@@ -108,16 +114,16 @@ def test_latest_and_best_are_kept_apart(make_loop):
     loop = make_loop(4, evaluations=4, scores={1: 5.0, 2: 3.0, 3: 4.0, 4: 4.5})
     state = loop()
     assert (state.best_step, state.best_held_out, state.last_held_out) == (2, 3.0, 4.5)
-    assert [info.step for info in loop.folder.checkpoints()] == [2, 4]
-    assert loop.folder.best_checkpoint().name == "step-000002"
+    assert [info.step for info in loop.keeper.folder.checkpoints()] == [2, 4]
+    assert loop.keeper.folder.best_checkpoint().name == "step-000002"
     assert [event.is_best for event in loop.observe.of(Evaluated)] == [True, True, False, False]
 
 
 def test_a_run_shorter_than_any_interval_is_saved_at_its_end(make_loop):
     loop = make_loop(1, evaluations=10)
     loop()
-    assert [info.step for info in loop.folder.checkpoints()] == [1]
-    assert (loop.folder.path / "model.safetensors").exists()
+    assert [info.step for info in loop.keeper.folder.checkpoints()] == [1]
+    assert (loop.keeper.folder.path / "model.safetensors").exists()
 
 
 def test_a_stop_saves_first_and_its_last_look_is_in_no_checkpoint(make_loop):
@@ -125,7 +131,7 @@ def test_a_stop_saves_first_and_its_last_look_is_in_no_checkpoint(make_loop):
     state = loop(stop_after(3))
     assert (state.step, state.best_step, state.best_held_out) == (3, 3, 1.0)
     assert [type(event) for event in loop.observe][3:] == [Saved, Evaluated, Sampled]
-    saved = loop.folder.load_checkpoint(loop.folder.latest_checkpoint())
+    saved = loop.keeper.folder.load_checkpoint(loop.keeper.folder.latest_checkpoint())
     assert saved.state["progress"]["best_step"] == 0
     assert saved.score is None
     assert loop.progress.best_step == 0
@@ -262,7 +268,7 @@ def test_the_run_itself_knows_nothing_of_its_cooling_down(make_loop):
     loop = make_loop(100, evaluations=1)
     loop(cool_after(30))
     assert (loop.progress.step, loop.progress.best_step, loop.progress.cooled_from) == (30, 0, None)
-    saved = loop.folder.load_checkpoint(loop.folder.latest_checkpoint())
+    saved = loop.keeper.folder.load_checkpoint(loop.keeper.folder.latest_checkpoint())
     assert (saved.step, saved.state["progress"]["step"]) == (30, 30)
 
 
@@ -322,7 +328,7 @@ def test_weights_gone_bad_stop_the_run_and_are_never_saved(make_loop):
     loop = make_loop(6, evaluations=3, scores={2: 3.0, 4: math.nan})
     with pytest.raises(TrainingStopped, match=r"held-out loss of nan after step 4 .*step-000002"):
         loop()
-    assert [info.step for info in loop.folder.checkpoints()] == [2]
+    assert [info.step for info in loop.keeper.folder.checkpoints()] == [2]
 
 
 def test_where_nothing_was_saved_yet_it_says_so(make_loop):
@@ -333,6 +339,6 @@ def test_where_nothing_was_saved_yet_it_says_so(make_loop):
 def test_what_is_saved_is_everything_and_comes_back(make_loop):
     loop = make_loop(4, evaluations=2, step=lambda model: Steps(model, losses={2: math.nan}))
     loop()
-    saved = loop.folder.load_checkpoint(loop.folder.latest_checkpoint())
+    saved = loop.keeper.folder.load_checkpoint(loop.keeper.folder.latest_checkpoint())
     assert Progress(**saved.state["progress"]) == dataclasses.replace(loop.progress)
-    assert all(torch.equal(saved.model[name], tensor) for name, tensor in loop.model.state_dict().items())
+    assert all(torch.equal(saved.model[name], tensor) for name, tensor in loop.keeper.model.state_dict().items())

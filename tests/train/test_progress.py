@@ -10,7 +10,7 @@ from pellucid.yardsticks import Score
 
 
 def result(skipped=False):
-    return StepResult(loss=1.0, tokens=4, gradient_norm=1.0, skipped=skipped)
+    return StepResult(loss=1.0, tokens=4, gradient_norm=1.0, skipped=skipped, micro_batch_size=4)
 
 
 @pytest.fixture

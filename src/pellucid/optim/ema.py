@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pellucid.errors import ConfigError, RunFolderError
+from pellucid.optim.sharded import cut_like
 
 UPDATES = "updates"  # beside the names of parameters, which all have a dot in them or are none of ours
 
@@ -114,7 +115,7 @@ class WeightAverage:
         self.updates = int(state[UPDATES])
         with torch.no_grad():
             for name, average in self.averages.items():
-                average.copy_(state[name])
+                average.copy_(cut_like(state[name].to(average.device), average))
 
     def _put(self, values: list[Tensor]) -> None:
         with torch.no_grad():

@@ -63,13 +63,15 @@ class Ranks:
         text = json.dumps(value).encode() if self.is_first else b""
         length = torch.tensor(len(text))
         dist.broadcast(length, src=0)
-        sent = (
-            torch.frombuffer(bytearray(text), dtype=torch.uint8)
-            if text
-            else torch.empty(int(length), dtype=torch.uint8)
-        )
+        sent = torch.empty(int(length), dtype=torch.uint8)
+        if self.is_first:
+            sent = torch.frombuffer(bytearray(text), dtype=torch.uint8)
         dist.broadcast(sent, src=0)
         return json.loads(sent.numpy().tobytes())
+
+    def rehearsing(self) -> "Ranks":
+        """The same rank among the same number, who does not speak to the others: to time a step of its own share."""
+        return Rehearsing(self.rank, self.count, self.local_rank)
 
     def share(self, count: int) -> slice:
         """This rank's share of `count` things: as many for each rank, the last perhaps fewer, or none.
@@ -80,6 +82,14 @@ class Ranks:
         """
         each = -(-count // self.count)
         return slice(min(self.rank * each, count), min((self.rank + 1) * each, count))
+
+
+class Rehearsing(Ranks):
+    """A rank that keeps to itself."""
+
+    def sum(self, numbers: Sequence[float]) -> list[float]:
+        """Its own numbers."""
+        return list(numbers)
 
 
 ALONE = Ranks()

@@ -3,7 +3,7 @@
     the step        events → one_program → variant → probe → step → ceiling → device → trial
     beside it       evaluation → sample → addresses → first_non_finite → health → outliers → watcher
     what to train   recipe → facts → request → material
-    the run         progress → plan → trouble → loop → float32 → machine → assembly → run        (reading order)
+    the run         progress → plan → trouble → keeper → loop → float32 → machine → parts → assembly → run
 
 In: a `Request`.  Out: a run folder, and events to whoever listens.  Used by: the command line, bench.
 Read next: events.py.
@@ -15,7 +15,9 @@ from pellucid.train.events import (
     CoolingDown,
     Evaluated,
     Event,
+    Extended,
     Finished,
+    MicroBatchHalved,
     ModuleHealth,
     Noticed,
     Observer,
@@ -33,7 +35,7 @@ from pellucid.train.events import (
 from pellucid.train.progress import Wish
 from pellucid.train.recipe import PRESETS, Recipe, choose_recipe
 from pellucid.train.request import Request
-from pellucid.train.run import resume, train
+from pellucid.train.run import join, resume, train
 from pellucid.train.variant import Variant, loss_function
 
 __all__ = [
@@ -42,7 +44,9 @@ __all__ = [
     "CoolingDown",
     "Evaluated",
     "Event",
+    "Extended",
     "Finished",
+    "MicroBatchHalved",
     "ModuleHealth",
     "Noticed",
     "Observer",
@@ -62,6 +66,7 @@ __all__ = [
     "YardsticksMeasured",
     "choose_recipe",
     "evaluate",
+    "join",
     "loss_function",
     "resume",
     "train",

@@ -1,131 +1,68 @@
 """A run with every part in place: built new with a trial, or again from its folder without one.
 
-In: a request and its material, or a run folder and a checkpoint.  Out: a `Loop`.  Used by: run.  Read next: run.py.
+In: a run folder with its material, and a checkpoint or none.  Out: a `Loop`.  Used by: run.  Read next: run.py.
 """
 
 import math
 import time
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
 
 import torch
 from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
-from pellucid.data import Batches, check_vocabulary
+from pellucid.data import Batches
 from pellucid.nn import TransformerLM, initialize
-from pellucid.optim import build_optimizer
+from pellucid.optim import cut_like
+from pellucid.parallel import ALONE, Ranks
 from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
-from pellucid.train.evaluation import evaluate
-from pellucid.train.events import Observer, Planned
+from pellucid.train.events import Extended, MicroBatchHalved, Observer, Planned
 from pellucid.train.loop import Loop
 from pellucid.train.material import Material
-from pellucid.train.plan import affordable_evaluations, last_step_at, plan_steps
-from pellucid.train.progress import restore
+from pellucid.train.parts import Parts
+from pellucid.train.plan import affordable_evaluations, extended, last_step_at, plan_steps
+from pellucid.train.progress import Progress, restore
 from pellucid.train.recipe import Recipe, with_decay
-from pellucid.train.request import Request
+from pellucid.train.request import minutes_of
 from pellucid.train.sample import Sampler
-from pellucid.train.step import TrainStep
-from pellucid.train.trial import choose_variant, time_steps
-from pellucid.train.variant import LossFunction, Variant, loss_function
+from pellucid.train.trial import choose_variant, sharded_variant, time_some_steps, time_steps
+from pellucid.train.variant import Variant, checkpoint_activations
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
-from pellucid.yardsticks import Score
 
 
-@dataclass(kw_only=True)
-class Parts:
-    """What a run is made of before anyone knows how fast it goes."""
+def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
+    """Choose the variant, time it, and fix the number of steps; run.json then says all of it.
 
-    folder: RunFolder
-    material: Material
-    model: TransformerLM
-    batches: Batches
-    training: TrainingConfig
-    optimizer: OptimizerConfig
-    sampler: Sampler
-    observe: Observer
-
-    def train_step(self, loss: LossFunction) -> TrainStep:
-        """A step with a new optimizer."""
-        return TrainStep(
-            self.model,
-            loss,
-            build_optimizer(self.model, self.optimizer),
-            self.batches,
-            max_gradient_norm=self.optimizer.max_gradient_norm,
-            micro_batch_size=self.training.micro_batch_size,
-            seed=self.training.seed,
-        )
-
-    def evaluate(self) -> Score | None:
-        """The held-out score, if anything is held out."""
-        return evaluate(self.model, self.material.data, self.material.tokenizer.end_of_text_id)
-
-    def sample(self) -> tuple[str, str]:
-        """The prompt, and what the model makes of it."""
-        return self.sampler.prompt, self.sampler(self.model)
-
-    def time_pause(self) -> float:
-        """Seconds that an evaluation with its sample takes."""
-        begun = time.monotonic()
-        self.evaluate()
-        self.sample()
-        return time.monotonic() - begun
-
-    def loop(self, **rest: Any) -> Loop:
-        """The loop over these parts; `rest` are its other fields."""
-        return Loop(
-            model=self.model,
-            folder=self.folder,
-            bits_per_nat=self.material.bits_per_nat,
-            evaluate=self.evaluate,
-            sample=self.sample,
-            observe=self.observe,
-            **rest,
-        )
-
-
-def assemble(
-    request: Request,
-    recipe: Recipe,
-    folder: RunFolder,
-    material: Material,
-    sampler: Sampler,
-    observe: Observer,
-    *,
-    begun: float,
-) -> Loop:
-    """Build the model, choose the variant, time it, and fix the number of steps; run.json then says all of it."""
-    training = request.training
-    model, fresh = _fresh_model(recipe, material, training)
-    parts = Parts(
-        folder=folder,
-        material=material,
-        model=model,
-        batches=_batches(material, model, recipe.batch_size, training.seed),
-        training=training,
-        optimizer=recipe.optimizer,
-        sampler=sampler,
-        observe=observe,
-    )
-    pause_seconds = parts.time_pause()
-    deadline = last_step_at(begun, request.minutes, pause_seconds)
-    evaluations = affordable_evaluations(training.evaluations, deadline, pause_seconds)
+    Args:
+        parts: With a new model.
+        recipe: What to train.
+        begun: When the person pressed Enter.
+    """
+    training, folder, ranks = parts.training, parts.folder, parts.ranks
+    minutes = minutes_of(training)
+    fresh = {name: tensor.cpu().clone() for name, tensor in parts.model.state_dict().items()}
+    parts.optimizer = recipe.optimizer
+    pause_seconds = ranks.largest(parts.time_pause())
+    deadline = last_step_at(begun, minutes, pause_seconds)
+    evaluations = ranks.from_first(affordable_evaluations(training.evaluations, deadline, pause_seconds))
     parts.training = training = replace(training, evaluations=evaluations)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
     most_steps = (recipe.most_readings or math.inf) / parts.batches.epochs_after(1)
-    variant, loss, step_seconds = _try_out(parts, seconds_left, training.steps or most_steps)
-    model.load_state_dict(fresh)  # the trial has moved the weights
+    variant, step_seconds = _try_out(parts, seconds_left, training.steps or most_steps)
+    put_back(parts.model, fresh)  # the trial has moved the weights
     durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
     progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
+    progress = Progress(**ranks.from_first(asdict(progress)))
     parts.optimizer = with_decay(recipe.optimizer, parts.batches.epochs_after(progress.steps), recipe.most_decay)
-    planned = _planned(request, parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
-    environment = {"environment": facts.environment(next(model.parameters()).device)}
-    folder.write_run(folder.facts | environment | {"plan": planned.as_json(), "model": asdict(model.config)})
-    observe(planned)
+    planned = _planned(parts, progress.steps, step_seconds, variant, used_up=progress.steps + 1 > most_steps)
+    if ranks.is_first:
+        environment = {"environment": facts.environment(next(parts.model.parameters()).device)}
+        kept = {"plan": planned.as_json(), "model": asdict(parts.model.config)}
+        folder.write_run(folder.facts | environment | kept)
+    parts.observe(planned)
     return parts.loop(
-        train_step=parts.train_step(loss),
+        variant,
         schedule=recipe.schedule,
         progress=progress,
         evaluations=training.evaluations,
@@ -135,83 +72,144 @@ def assemble(
     )
 
 
-def assemble_again(
-    folder: RunFolder,
-    material: Material,
-    checkpoint: Checkpoint,
-    sampler: Sampler,
-    observe: Observer,
-    *,
-    variant: Variant,
-) -> Loop:
-    """Put a run together as its run.json and its checkpoint say; `variant` is the plan's, where it can still be had."""
-    config, plan = folder.facts["config"], folder.facts["plan"]
-    training = TrainingConfig(**config["training"])
-    model = TransformerLM(folder.model_config())
-    load_weights(model, checkpoint.model, folder.path)
-    model.to(check_device(plan["device"], Capabilities.of_this_machine()))
-    model.train()
-    parts = Parts(
-        folder=folder,
-        material=material,
-        model=model,
-        batches=_batches(material, model, config["batch_size"], training.seed),
-        training=training,
-        optimizer=OptimizerConfig(**plan["optimizer"]),
-        sampler=sampler,
-        observe=observe,
-    )
-    train_step = parts.train_step(loss_function(model, variant))
-    train_step.optimizer.load_state_dict(checkpoint.optimizer)
-    return parts.loop(
-        train_step=train_step,
-        schedule=ScheduleConfig(**config["schedule"]),
-        progress=restore(checkpoint),
+def assemble_again(parts: Parts, checkpoint: Checkpoint, variant: Variant) -> Loop:
+    """Put a run together as its run.json and its checkpoint say.
+
+    Args:
+        parts: With the model of the checkpoint.
+        checkpoint: Where to go on.
+        variant: The plan's, where it can still be had.
+    """
+    config, plan = parts.folder.facts["config"], parts.folder.facts["plan"]
+    parts.optimizer = OptimizerConfig(**plan["optimizer"])
+    progress, schedule = restore(checkpoint), ScheduleConfig(**config["schedule"])
+    if plan.get("ranks", 1) == parts.ranks.count:  # the same cut of the work, to the last digit
+        rows = progress.micro_batch_size or plan["micro_batch_size"]
+        parts.training = replace(parts.training, micro_batch_size=rows)
+    loop = parts.loop(
+        variant,
+        schedule=schedule,
+        progress=progress,
         evaluations=plan["evaluations"],
         step_seconds=plan["step_seconds"],
     )
+    loop.keeper.restore(checkpoint.optimizer)
+    return loop
 
 
-def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Variant, LossFunction, float]:
-    """The fastest variant that is right, and what a step with it takes."""
-    at_once = slice(parts.training.micro_batch_size)  # never more rows than the person said there is memory for
-    device = next(parts.model.parameters()).device
-    inputs, targets = (part.to(device) for part in parts.batches.at(0, rows=at_once))
-    return choose_variant(
-        parts.model,
-        (inputs, targets),
-        parts.training,
-        lambda loss: time_steps(parts.train_step(loss)),
-        seconds_left,
-        parts.observe,
-        most_steps,
+def extend(loop: Loop, steps: int | None) -> Extended | None:
+    """Move a loop's last step, if it is to be moved; the schedule is then that of a run of so many steps."""
+    progress = loop.progress
+    if steps is None or steps == progress.steps:
+        return None
+    before, old_steps = loop.learning_rate_fraction(progress.step + 1), progress.steps
+    extended(progress, loop.schedule, steps)
+    return Extended(
+        step=progress.step,
+        old_steps=old_steps,
+        new_steps=steps,
+        old_fraction=before,
+        new_fraction=loop.learning_rate_fraction(progress.step + 1),
     )
 
 
-def _fresh_model(
-    recipe: Recipe, material: Material, training: TrainingConfig
-) -> tuple[TransformerLM, dict[str, Tensor]]:
-    """A new model on its device, and its weights as they were made: on the CPU, so that every device begins alike."""
-    model = TransformerLM(recipe.model_config(material.tokenizer.vocab_size))
+def parts_of(
+    folder: RunFolder,
+    material: Material,
+    observe: Observer,
+    ranks: Ranks = ALONE,
+    checkpoint: Checkpoint | None = None,
+) -> Parts:
+    """The parts of the run that a folder's run.json describes: new, or as a checkpoint has them."""
+    config = folder.facts["config"]
+    training, recipe = TrainingConfig(**config["training"]), Recipe.of_json(config)
+    if checkpoint is None:
+        model = fresh_model(recipe, material.tokenizer.vocab_size, training, ranks.local_rank)
+    else:
+        model = model_again(folder, checkpoint, training, ranks.local_rank)
+    sizes = {"context_length": model.config.context_length, "batch_size": recipe.batch_size}
+    return Parts(
+        folder=folder,
+        material=material,
+        model=model,
+        batches=Batches(material.data.train, **sizes, seed=training.seed),
+        training=training,
+        sampler=Sampler(material.tokenizer, training.prompt, training.seed),
+        observe=observe,
+        ranks=ranks,
+    )
+
+
+def fresh_model(recipe: Recipe, vocab_size: int, training: TrainingConfig, rank: int = 0) -> TransformerLM:
+    """A new model on its device; its weights are made on the CPU, so that every device and rank begins alike."""
+    model = TransformerLM(recipe.model_config(vocab_size))
     initialize(model, recipe.initialization, seed=training.seed)
-    fresh = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    return model.to(check_device(training.device, Capabilities.of_this_machine())), fresh
+    return _ready(model, training.device, training, rank)
 
 
-def _batches(material: Material, model: TransformerLM, batch_size: int, seed: int) -> Batches:
-    check_vocabulary(material.data.train, model.config.vocab_size)
-    return Batches(material.data.train, context_length=model.config.context_length, batch_size=batch_size, seed=seed)
+def model_again(folder: RunFolder, checkpoint: Checkpoint, training: TrainingConfig, rank: int = 0) -> TransformerLM:
+    """The model of a checkpoint on the device of its plan."""
+    model = TransformerLM(folder.model_config())
+    load_weights(model, checkpoint.model, folder.path)
+    return _ready(model, folder.facts["plan"]["device"], training, rank).train()
 
 
-def _planned(
-    request: Request, parts: Parts, steps: int, step_seconds: float, variant: Variant, *, used_up: bool
-) -> Planned:
-    batches, model = parts.batches, parts.model
+def put_back(model: TransformerLM, weights: dict[str, Tensor]) -> None:
+    """Give a model, whole or cut over ranks, the weights it had."""
+    with torch.no_grad():
+        for name, tensor in model.state_dict().items():
+            tensor.copy_(cut_like(weights[name].to(tensor.device), tensor))
+
+
+def _ready(model: TransformerLM, device: str, training: TrainingConfig, rank: int) -> TransformerLM:
+    kind = check_device(device, Capabilities.of_this_machine())
+    if training.activation_checkpointing:
+        checkpoint_activations(model)
+    return model.to(f"cuda:{rank % torch.cuda.device_count()}" if kind == "cuda" else kind)
+
+
+def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Variant, float]:
+    """The fastest variant that is right, and what a step with it takes; the first rank's choice holds for all."""
+    if parts.training.shard and parts.ranks.count > 1:
+        model = parts.model
+        variant = sharded_variant(parts.training, next(model.parameters()).device.type, model.config)
+        seconds = time_some_steps(parts.train_step(variant))
+        return variant, parts.ranks.largest(seconds)
+    while True:
+        rows = parts.training.micro_batch_size or -(-parts.batches.batch_size // parts.ranks.count)
+        device = next(parts.model.parameters()).device
+        batch = tuple(part[:rows].to(device) for part in parts.batches.at(0))
+        try:
+            variant, parts.loss, step_seconds = choose_variant(
+                parts.model,
+                batch,
+                parts.training,
+                lambda loss: time_steps(parts.rehearsal(loss)),
+                seconds_left,
+                parts.observe,
+                most_steps,
+            )
+        except torch.OutOfMemoryError:
+            if rows == 1 or parts.ranks.count > 1:
+                raise
+            rows = -(-rows // 2)
+            parts.training = replace(parts.training, micro_batch_size=rows)
+            parts.observe(MicroBatchHalved(step=0, micro_batch_size=rows, batch_size=parts.batches.batch_size))
+            torch.accelerator.empty_cache()
+        else:
+            agreed = Variant.parse(parts.ranks.from_first(str(variant)))
+            if agreed != variant:
+                parts.loss = None
+            return agreed, parts.ranks.largest(step_seconds)
+
+
+def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *, used_up: bool) -> Planned:
+    batches, model, share = parts.batches, parts.model, -(-parts.batches.batch_size // parts.ranks.count)
     return Planned(
         model=asdict(model.config),
         parameters=model.num_parameters(),
         batch_size=batches.batch_size,
-        micro_batch_size=min(parts.training.micro_batch_size or batches.batch_size, batches.batch_size),
+        micro_batch_size=min(parts.training.micro_batch_size or share, share),
         tokens_per_step=batches.batch_size * batches.context_length,
         steps=steps,
         epochs=batches.epochs_after(steps),
@@ -220,8 +218,9 @@ def _planned(
         threads=torch.get_num_threads(),
         device=next(model.parameters()).device.type,
         evaluations=parts.training.evaluations,
-        minutes=request.minutes,
-        used_up=used_up and request.training.steps is None,
+        minutes=minutes_of(parts.training),
+        ranks=parts.ranks.count,
+        used_up=used_up and parts.training.steps is None,
         optimizer=asdict(parts.optimizer),
-        out=facts.as_text(request.out),
+        out=facts.as_text(parts.folder.path),
     )

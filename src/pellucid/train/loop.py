@@ -13,14 +13,22 @@ In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assem
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
-from pellucid.checkpoint import RunFolder
 from pellucid.errors import TrainingStopped
-from pellucid.nn import TransformerLM
 from pellucid.optim import learning_rate_fraction
-from pellucid.train.events import CoolingDown, Evaluated, Observer, Replanned, Sampled, Saved, StepDone
+from pellucid.train.events import (
+    CoolingDown,
+    Evaluated,
+    MicroBatchHalved,
+    Observer,
+    Replanned,
+    Sampled,
+    Saved,
+    StepDone,
+)
 from pellucid.train.facts import as_text
+from pellucid.train.keeper import Keeper
 from pellucid.train.progress import Pace, Progress, Wish, figures
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.train.trouble import beyond_repair
@@ -35,9 +43,8 @@ WORTH_REPLANNING = 0.01  # of the steps; less, or a single step, is noise
 class Loop:
     """A run that is ready to go; calling it goes on from `progress`."""
 
-    model: TransformerLM
     train_step: TrainStep
-    folder: RunFolder
+    keeper: Keeper
     schedule: ScheduleConfig
     progress: Progress
     bits_per_nat: float
@@ -65,20 +72,25 @@ class Loop:
             TrainingStopped: if going on makes no sense. What was saved stays good.
         """
         state, pace, wished = self.progress, Pace(self.progress), Wish.GO_ON
+        ranks = self.keeper.ranks
+
+        def agreed() -> Wish:  # a signal may have reached some processes only, or one of them a step later
+            return Wish(int(ranks.largest(wish())))
+
         while state.step < state.steps and not wished:
             if state.step == state.decay_begins:
                 self._replan(pace)
             state.step += 1
-            result = self.train_step(state.step, self._learning_rate_fraction())
+            result = self.train_step(state.step, self.learning_rate_fraction(state.step))
             self._take_note(state, result, pace)
-            wished, evaluate = wish(), self._evaluation_is_due()
+            wished, evaluate = agreed(), self._evaluation_is_due()
             if evaluate:
                 self._evaluate(state, pace)
             if evaluate or wished:
                 self._save()
             if wished:
                 state = replace(state)
-                cooled = wished == Wish.COOL_DOWN and self._cool_down(state, pace, wish)
+                cooled = wished == Wish.COOL_DOWN and self._cool_down(state, pace, agreed)
                 if cooled or not evaluate:
                     self._evaluate(state, pace)
         return state
@@ -89,11 +101,12 @@ class Loop:
         Returns:
             Whether there were any.
         """
-        steps = state.cooling_steps(pace.step_seconds())
-        high, low = self._learning_rate_fraction(), self.schedule.final_fraction
+        step_seconds = self.keeper.ranks.from_first(pace.step_seconds())
+        steps = state.cooling_steps(step_seconds)
+        high, low = self.learning_rate_fraction(state.step), self.schedule.final_fraction
         state.cooled_from, end = state.step, state.step + steps
         if steps:
-            self.observe(CoolingDown(step=state.step, steps=end, seconds=steps * pace.step_seconds()))
+            self.observe(CoolingDown(step=state.step, steps=end, seconds=steps * step_seconds))
         while state.step < end and wish() != Wish.STOP:
             state.step += 1
             result = self.train_step(state.step, high + (low - high) * (steps - end + state.step) / steps)
@@ -104,12 +117,12 @@ class Loop:
         state = self.progress
         return state.step * self.evaluations // state.steps > (state.step - 1) * self.evaluations // state.steps
 
-    def _learning_rate_fraction(self) -> float:
+    def learning_rate_fraction(self, step: int) -> float:
         """Of the peak rate; a trapezoid's decay spans from where it begins to the last step, wherever that is now."""
         state, schedule = self.progress, self.schedule
         if schedule.shape == "trapezoid":
             schedule = replace(schedule, decay_fraction=(state.steps - state.decay_begins) / state.steps)
-        return learning_rate_fraction(state.step, state.steps, schedule)
+        return learning_rate_fraction(step, state.steps, schedule)
 
     def _replan(self, pace: Pace) -> None:
         """Count the steps that fit until the deadline, now that real ones have been timed."""
@@ -118,7 +131,7 @@ class Loop:
             return
         step_seconds = pace.step_seconds()
         in_time = state.step + (self.deadline - time.monotonic()) / step_seconds
-        new_steps = max(state.step + 1, int(min(in_time, self.most_steps)))
+        new_steps = self.keeper.ranks.from_first(max(state.step + 1, int(min(in_time, self.most_steps))))
         if abs(new_steps - state.steps) <= max(1, WORTH_REPLANNING * state.steps):
             return
         self.observe(
@@ -136,6 +149,10 @@ class Loop:
         batches, end = self.train_step.batches, end or state.steps
         bits = result.loss * self.bits_per_nat
         state.count(result, bits)
+        if result.micro_batch_size != state.micro_batch_size:
+            state.micro_batch_size = result.micro_batch_size
+            rows = {"micro_batch_size": result.micro_batch_size, "batch_size": batches.batch_size}
+            self.observe(MicroBatchHalved(step=state.step, **rows))
         self.observe(
             StepDone(
                 step=state.step,
@@ -157,42 +174,34 @@ class Loop:
             )
 
     def _beyond_repair(self, came: str) -> TrainingStopped:
-        return beyond_repair(came, self.train_step.optimizer.learning_rates(), self.folder.latest_checkpoint())
+        return beyond_repair(came, self.train_step.optimizer.learning_rates(), self.keeper.folder.latest_checkpoint())
 
     def _evaluate(self, state: Progress, pace: Pace) -> None:
         batches, begun = self.train_step.batches, time.monotonic()
         tokens_per_second = batches.batch_size * batches.context_length / pace.step_seconds()
-        score = self.evaluate()
-        if score is not None and not math.isfinite(
-            score.bits_per_character
-        ):  # weights that are not finite stay so, and must not be saved
-            raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
-        is_best = state.judge(score)
-        if is_best:
-            self.folder.save_model(self.model.state_dict(), self.model.config, step=str(state.step))
-        self.observe(
-            Evaluated(
-                step=state.step,
-                steps=state.steps,
-                epoch=batches.epochs_after(state.step),
-                train=state.train,
-                **figures(score),
-                is_best=is_best,
-                seconds=time.monotonic() - begun,
-                tokens_per_second=tokens_per_second,
-                seconds_left=pace.seconds_left(),
+        with self.keeper.judged():
+            score = self.evaluate()
+            if score and not math.isfinite(score.bits_per_character):  # weights are bad for good, and must not be saved
+                raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
+            is_best = state.judge(score)
+            if is_best:
+                self.keeper.best(state.step)
+            self.observe(
+                Evaluated(
+                    step=state.step,
+                    steps=state.steps,
+                    epoch=batches.epochs_after(state.step),
+                    train=state.train,
+                    **figures(score),
+                    is_best=is_best,
+                    seconds=time.monotonic() - begun,
+                    tokens_per_second=tokens_per_second,
+                    seconds_left=pace.seconds_left(),
+                )
             )
-        )
-        prompt, text = self.sample()
+            prompt, text = self.sample()
         self.observe(Sampled(step=state.step, prompt=prompt, text=text))
 
     def _save(self) -> None:
-        state = self.progress
-        path = self.folder.save_checkpoint(
-            state.step,
-            self.model.state_dict(),
-            self.train_step.optimizer.state_dict(),
-            {"progress": asdict(state)},
-            score=state.best_even if state.best_step == state.step and state.best_bits else None,
-        )
-        self.observe(Saved(step=state.step, path=as_text(path)))
+        path = self.keeper.checkpoint(self.progress)
+        self.observe(Saved(step=self.progress.step, path=as_text(path)))

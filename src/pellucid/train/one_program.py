@@ -24,7 +24,7 @@ Program = Callable[..., tuple[dict[str, Tensor], tuple[Tensor, Tensor]]]
 
 
 class OneProgram(nn.Module):
-    """`module(inputs, targets)`, or whatever a batch consists of, and its gradient, compiled together when first called.
+    """`module(inputs, targets)`, or what else a batch has, and its gradient, compiled together when first called.
 
     Args:
         module: Returns a total to differentiate, and a count.

@@ -62,5 +62,14 @@ def plan_steps(
     else:
         seconds = (deadline or 0.0) - time.monotonic() - training.evaluations * pause_seconds
         steps = max(training.evaluations, int(min(seconds / step_seconds, most_steps)))
-    decay_steps = round(steps * schedule.decay_fraction) if schedule.shape == "trapezoid" else 0
-    return Progress(steps=steps, planned_steps=steps, decay_begins=steps - decay_steps)
+    return Progress(steps=steps, planned_steps=steps, decay_begins=decay_begins(steps, schedule))
+
+
+def decay_begins(steps: int, schedule: ScheduleConfig) -> int:
+    """The last step before the rate falls."""
+    return steps - (round(steps * schedule.decay_fraction) if schedule.shape == "trapezoid" else 0)
+
+
+def extended(progress: Progress, schedule: ScheduleConfig, steps: int) -> None:
+    """Move the last step of a run: from here on it follows the schedule of a run that had so many from the start."""
+    progress.steps, progress.decay_begins = steps, decay_begins(steps, schedule)

@@ -54,6 +54,8 @@ class Progress:
     """Bits on each held-out passage."""
     last_held_out: float = math.inf
     """The latest score, best or not."""
+    micro_batch_size: int | None = None
+    """Rows that a process computes at once: fewer than planned after its memory did not suffice."""
     cooled_from: int | None = None
     """The step from which the rate fell to its end at once, because somebody wished to stop."""
 

@@ -8,7 +8,8 @@ In: characters, minutes.  Out: `Recipe`.  Used by: request, bench.  Read next: f
 """
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from pellucid import presets
@@ -53,6 +54,14 @@ class Recipe:
     def as_json(self) -> dict[str, Any]:
         """The recipe as run.json keeps it."""
         return asdict(self)
+
+    @classmethod
+    def of_json(cls, kept: Mapping[str, Any]) -> "Recipe":
+        """The recipe that run.json keeps, among other things."""
+        own = {one.name: kept[one.name] for one in fields(cls)}
+        return cls(
+            **own | {"optimizer": OptimizerConfig(**own["optimizer"]), "schedule": ScheduleConfig(**own["schedule"])}
+        )
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ from pellucid.training_config import TrainingConfig
 DEFAULT_MINUTES = 5.0
 
 
+def minutes_of(training: TrainingConfig) -> float | None:
+    """The minutes of a run, or None for one that is counted in steps from the start."""
+    return None if training.steps else training.minutes or DEFAULT_MINUTES
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """A run, as it was asked for."""
@@ -41,7 +46,7 @@ class Request:
     @property
     def minutes(self) -> float | None:
         """Minutes, or None for a run that is counted in steps from the start."""
-        return None if self.training.steps else self.training.minutes or DEFAULT_MINUTES
+        return minutes_of(self.training)
 
     def recipe(self) -> Recipe:
         """The planner's recipe with everything that was asked for put over it.
@@ -63,6 +68,7 @@ class Request:
             optimizer=replace(chosen.optimizer, **self.optimizer),
             schedule=replace(chosen.schedule, **self.schedule),
         )
+        recipe = self._with_tokens_per_step(recipe)
         self._check_against_text(recipe)
         if self.vocab_size and recipe.tokenizer not in (None, "bpe"):
             raise ConfigError(
@@ -71,6 +77,22 @@ class Request:
                 remedy="leave it out, or choose bpe",
             )
         return recipe
+
+    def _with_tokens_per_step(self, recipe: Recipe) -> Recipe:
+        """As many rows as make the tokens per step that were asked for."""
+        tokens = self.training.tokens_per_step
+        if tokens is None:
+            return recipe
+        context_length = recipe.model_config(recipe.vocab_size or recipe.least_vocab_size).context_length
+        if tokens % context_length:
+            less = tokens // context_length * context_length
+            nearest = " or ".join(f"{number:,}" for number in (less, less + context_length) if number)
+            raise ConfigError(
+                f"tokens_per_step that are whole rows of {context_length:,} tokens",
+                came=f"{tokens:,}",
+                remedy=f"choose {nearest}, or another context_length",
+            )
+        return replace(recipe, batch_size=tokens // context_length)
 
     def _check_against_text(self, recipe: Recipe) -> None:
         """Refuse at once what no text of this size can fill, before memory is asked for; a token is a byte or more."""

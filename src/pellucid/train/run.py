@@ -12,20 +12,24 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from pellucid.checkpoint import Checkpoint, RunFolder
 from pellucid.errors import RunFolderError
+from pellucid.parallel import ALONE, Ranks
 from pellucid.train import facts
-from pellucid.train.assembly import assemble, assemble_again
+from pellucid.train.assembly import assemble, assemble_again, extend, parts_of
 from pellucid.train.device import Capabilities, check_device
-from pellucid.train.events import Event, Finished, Observer, Replanned, Resumed, YardsticksMeasured
+from pellucid.train.events import Event, Extended, Finished, Observer, Replanned, Resumed, YardsticksMeasured
 from pellucid.train.loop import Loop
 from pellucid.train.machine import memory_in_a_sentence, reproducible
 from pellucid.train.material import Material, make_material, measure, reopen_material
 from pellucid.train.progress import Progress, Wish
+from pellucid.train.recipe import Recipe
 from pellucid.train.request import Request
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
 from pellucid.train.trial import still_possible
@@ -36,7 +40,12 @@ Watch = Callable[[], Wish]
 
 
 def train(
-    request: Request, observe: Observer, *, begun: float | None = None, watch: Watch = lambda: Wish.GO_ON
+    request: Request,
+    observe: Observer,
+    *,
+    begun: float | None = None,
+    watch: Watch = lambda: Wish.GO_ON,
+    ranks: Ranks = ALONE,
 ) -> Finished:
     """Make a new run, or go on with the one that the same request began in the same folder.
 
@@ -45,21 +54,23 @@ def train(
         observe: Hears every event.
         begun: When the person pressed Enter, on time.monotonic's clock; minutes count from here. Default: now.
         watch: Asked after every step whether the run is to go on.
+        ranks: This is the first of them; the others `join`.
 
     Raises:
         UserError: if the text or the settings cannot work, or the folder is not free. Nothing is left behind.
         TrainingStopped: if the numbers went bad. What was saved before is there.
     """
     begun = time.monotonic() if begun is None else begun
-    check_device(request.training.device, Capabilities.of_this_machine())
+    training = request.training
+    check_device(training.device, Capabilities.of_this_machine())
     recipe = request.recipe()
     decided = request.first_facts(recipe)
     if _has_results(request.out):
         _require_same(RunFolder.open(request.out), decided)
-        return resume(request.out, observe, begun=begun, watch=watch)
+        return resume(request.out, observe, begun=begun, watch=watch, ranks=ranks)
     with _no_empty_folders_above(request.out), memory_in_a_sentence():
         folder = RunFolder.create(request.out, decided)
-        with folder.lock(discard_on_failure=True), reproducible(request.training.threads, onednn=None):
+        with folder.lock(discard_on_failure=True), reproducible(training.threads, onednn=None):
             heard = _recorded(folder, observe)
             heard(request.text_read())
             material = make_material(request.sources, recipe, folder.tokens_path, heard)
@@ -70,21 +81,32 @@ def train(
                 "yardsticks": asdict(yardsticks) if yardsticks else None,
             }
             folder.write_run(folder.facts | made)
-            sampler = Sampler(material.tokenizer, request.training.prompt, request.training.seed)
-            loop = assemble(request, recipe, folder, material, sampler, heard, begun=begun)
-            return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
+            onednn = torch.get_float32_matmul_precision() == "medium"
+            ranks.from_first(Order(path=str(folder.path), threads=training.threads, onednn=onednn).__dict__)
+            loop = assemble(parts_of(folder, material, heard, ranks), recipe, begun=begun)
+            return _carry_out(loop, material, yardsticks, watch, begun=begun)
 
 
-def resume(path: Path, observe: Observer, *, begun: float | None = None, watch: Watch = lambda: Wish.GO_ON) -> Finished:
+def resume(
+    path: Path,
+    observe: Observer,
+    *,
+    begun: float | None = None,
+    watch: Watch = lambda: Wish.GO_ON,
+    ranks: Ranks = ALONE,
+    steps: int | None = None,
+    minutes: float | None = None,
+) -> Finished:
     """Go on with a run from its latest checkpoint, with everything as it was decided then.
-
-    The number of steps, and with it the schedule, is the run's own: it cannot be raised.
 
     Args:
         path: The run folder.
         observe: Hears every event from here on.
         begun: When the person pressed Enter. Default: now.
         watch: Asked after every step whether the run is to go on.
+        ranks: This is the first of them; there may be more or fewer than before.
+        steps: Another number of steps in all; the schedule from here on is that of a run of so many.
+        minutes: The same, as minutes from here on.
 
     Raises:
         RunFolderError: if there is no run, nothing to go on with, or nothing left to do.
@@ -93,27 +115,115 @@ def resume(path: Path, observe: Observer, *, begun: float | None = None, watch: 
     begun = time.monotonic() if begun is None else begun
     folder = RunFolder.open(path)
     with folder.lock(), memory_in_a_sentence():
-        checkpoint, heard = _latest(folder), _recorded(folder, observe)
+        heard, saved = _recorded(folder, observe), _latest(folder)
+        checkpoint = folder.load_checkpoint(saved)
+        steps = _new_steps(folder, checkpoint, steps, minutes)
         environment = folder.facts["environment"]
-        with reproducible(environment["threads"], onednn=environment["float32_by_onednn"]):
+        order = Order(
+            path=str(folder.path),
+            threads=environment["threads"],
+            onednn=environment["float32_by_onednn"],
+            checkpoint=saved.name,
+            steps=steps,
+        )
+        ranks.from_first(order.__dict__)
+        with reproducible(order.threads, onednn=order.onednn):
             material = reopen_material(folder.tokens_path, folder.tokenizer_path)
-            training = folder.facts["config"]["training"]
-            sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
-            variant = still_possible(Variant.parse(folder.facts["plan"]["variant"]))
-            loop = assemble_again(folder, material, checkpoint, sampler, heard, variant=variant)
+            loop, variant, extension = _again(folder, material, checkpoint, heard, ranks, steps)
             _restore_best(folder)
-            saved = [event["step"] for event in folder.metrics() if event.get("event") == "Saved"]
+            last = [event["step"] for event in folder.metrics() if event.get("event") == "Saved"]
             folder.rewind_metrics(checkpoint)
-            heard(_resumed(loop, str(variant), max(saved, default=0)))
+            heard(_resumed(loop, str(variant), max(last, default=0)))
+            if extension:
+                folder.write_run(folder.facts | {"extended_to": extension.new_steps})
+                heard(extension)
             measured = folder.facts["yardsticks"]
             yardsticks = YardsticksMeasured(**measured) if measured else None
-            return _carry_out(loop, material, sampler, yardsticks, watch, begun=begun)
+            return _carry_out(loop, material, yardsticks, watch, begun=begun)
+
+
+def join(observe: Observer, *, ranks: Ranks, watch: Watch = lambda: Wish.GO_ON) -> Progress:
+    """Take part in the run that the first rank makes or goes on with, in a folder that all can read.
+
+    Args:
+        observe: Hears of this rank's steps.
+        ranks: This is one of them, not the first.
+        watch: As in `train`; what any rank wishes holds for all.
+
+    Returns:
+        Where the run stands at its end.
+    """
+    order = Order(**ranks.from_first())
+    folder = RunFolder.open(order.path)
+    with memory_in_a_sentence(), reproducible(order.threads, onednn=order.onednn):
+        material = reopen_material(folder.tokens_path, folder.tokenizer_path)
+        if order.checkpoint is None:
+            recipe = Recipe.of_json(folder.facts["config"])
+            return assemble(parts_of(folder, material, observe, ranks), recipe, begun=time.monotonic())(watch)
+        checkpoint = folder.load_checkpoint(folder.checkpoints_path / order.checkpoint)
+        loop, _, _ = _again(folder, material, checkpoint, observe, ranks, order.steps)
+        return loop(watch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What the first rank tells the others before they begin; the rest stands in the run folder."""
+
+    path: str
+    threads: int | None
+    onednn: bool
+    checkpoint: str | None = None
+    """The folder to go on from, if the run is not new."""
+    steps: int | None = None
+    """The new last step, if it is moved."""
+
+
+def _again(
+    folder: RunFolder,
+    material: Material,
+    checkpoint: Checkpoint,
+    observe: Observer,
+    ranks: Ranks,
+    steps: int | None,
+) -> tuple[Loop, Variant, Extended | None]:
+    """A run as it was, its last step moved if it is to be."""
+    variant = still_possible(Variant.parse(folder.facts["plan"]["variant"]))
+    variant = Variant.parse(ranks.from_first(str(variant)))
+    loop = assemble_again(parts_of(folder, material, observe, ranks, checkpoint), checkpoint, variant)
+    return loop, variant, extend(loop, steps)
+
+
+def _new_steps(folder: RunFolder, checkpoint: Checkpoint, steps: int | None, minutes: float | None) -> int | None:
+    """The last step that a run is to go on to, if another was asked for, now or when it went on before.
+
+    Raises:
+        RunFolderError: if there is nothing left to do.
+    """
+    progress = checkpoint.state["progress"]
+    if minutes is not None:
+        seconds = folder.facts.get("replan", folder.facts["plan"])["step_seconds"]
+        steps = checkpoint.step + max(1, int(60 * minutes / seconds))
+    steps = steps or folder.facts.get("extended_to")
+    events = folder.metrics()
+    is_closed = bool(events) and events[-1].get("event") == "Finished" and events[-1]["completed"]
+    if (steps or progress["steps"]) > checkpoint.step or (steps is None and not is_closed):
+        return steps
+    if steps:
+        raise RunFolderError(
+            f"more than the {checkpoint.step:,} steps that the run in '{folder.path}' has done",
+            came=f"--steps {steps}",
+            remedy="say how many it shall have in all",
+        )
+    raise RunFolderError(
+        f"a run in '{folder.path}' that was stopped before its end",
+        came=f"one that has done all its {progress['steps']:,} steps",
+        remedy=f"use its model, or train it on with --resume {folder.path} --steps {2 * progress['steps']}",
+    )
 
 
 def _carry_out(
     loop: Loop,
     material: Material,
-    sampler: Sampler,
     yardsticks: YardsticksMeasured | None,
     watch: Watch,
     *,
@@ -121,12 +231,15 @@ def _carry_out(
 ) -> Finished:
     """The loop, and what there is to say at its end."""
     started, first, batches = time.monotonic(), loop.progress.step, loop.train_step.batches
+    folder = loop.keeper.folder
     state = loop(watch)
     tokens = (state.step - first) * batches.batch_size * batches.context_length
     training_seconds = max(time.monotonic() - started, 1e-9)
-    sample = sampler(loop.folder.load_model(), CLOSING_TOKENS)
+    training = folder.facts["config"]["training"]
+    sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
+    sample = sampler(folder.load_model(), CLOSING_TOKENS)
     copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
-    plan, data = loop.folder.facts["plan"], loop.folder.facts["data"]
+    plan, data = folder.facts["plan"], folder.facts["data"]
     finished = Finished(
         completed=state.step >= state.steps,
         cooled_from=state.cooled_from,
@@ -140,7 +253,7 @@ def _carry_out(
         usually_shared=max((passage.text for passage in shared), key=len, default=""),
         sample=sample,
         context_length=batches.context_length,
-        d_model=loop.model.config.d_model,
+        d_model=plan["model"]["d_model"],
         epochs=batches.epochs_after(state.step),
         searched_share=material.searched_share,
         text_share=material.data.training_characters / (data["characters"] - data["held_out"]["held_out_characters"]),
@@ -150,7 +263,7 @@ def _carry_out(
         training_seconds=training_seconds,
         tokens_per_second=tokens / training_seconds,
         skipped_steps=state.skipped,
-        out=facts.as_text(loop.folder.path),
+        out=facts.as_text(folder.path),
     )
     loop.observe(finished)
     return finished
@@ -197,7 +310,7 @@ def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
     folder.require_same(decided | {"data": decided["data"] | {"name": name}})
 
 
-def _latest(folder: RunFolder) -> Checkpoint:
+def _latest(folder: RunFolder) -> Path:
     """The checkpoint to go on from."""
     saved, events = folder.latest_checkpoint(), folder.metrics()
     last = [event for event in events if event.get("event") in ("Saved", "Finished")]
@@ -213,13 +326,7 @@ def _latest(folder: RunFolder) -> Checkpoint:
             came="none: the run was ended before its first",
             remedy="remove the folder and begin again, or give the new run another --out",
         )
-    if events and events[-1].get("event") == "Finished" and events[-1]["completed"]:
-        raise RunFolderError(
-            f"a run in '{folder.path}' that was stopped before its end",
-            came=f"one that has done all its {events[-1]['steps']:,} steps",
-            remedy="use its model, or begin a new run with another --out",
-        )
-    return folder.load_checkpoint(saved)
+    return saved
 
 
 def _restore_best(folder: RunFolder) -> None:
@@ -230,7 +337,7 @@ def _restore_best(folder: RunFolder) -> None:
 
 
 def _resumed(loop: Loop, variant: str, last_saved: int) -> Resumed:
-    folder, progress = loop.folder, loop.progress
+    folder, progress = loop.keeper.folder, loop.progress
     there, here = folder.facts["environment"], facts.environment(loop.train_step.device)
     there, here = ({"the step": folder.facts["plan"]["variant"]} | there, {"the step": variant} | here)
     return Resumed(

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from pellucid.data import IGNORED
 from pellucid.nn import TransformerLM
-from pellucid.optim import ModelOptimizer, clip_gradients
+from pellucid.optim import ModelOptimizer, WeightAverage, clip_gradients
 from pellucid.parallel import ALONE, Ranks, synchronised
 from pellucid.train.variant import Loss, LossFunction
 
@@ -44,7 +44,7 @@ class BatchSource(Protocol):
         ...
 
     def at(self, step: int) -> tuple[Tensor, ...]:
-        """Inputs and targets of step number `step`, counted from 0; of packed documents also their ids and positions."""
+        """Inputs and targets of a step, counted from 0; of documents kept apart also their ids and positions."""
         ...
 
     def epochs_after(self, step: int) -> float:
@@ -60,6 +60,8 @@ class StepResult:
     tokens: int
     gradient_norm: float
     skipped: bool
+    micro_batch_size: int
+    """Rows computed at once: fewer than the step was made for if the memory did not suffice."""
 
 
 class TrainStep:
@@ -74,6 +76,7 @@ class TrainStep:
         micro_batch_size: Rows at once. Default: all of a rank's.
         seed: For dropout.
         ranks: Who shares the batch.
+        average: Is told of each new set of weights.
     """
 
     def __init__(
@@ -87,9 +90,10 @@ class TrainStep:
         micro_batch_size: int | None = None,
         seed: int = 0,
         ranks: Ranks = ALONE,
+        average: WeightAverage | None = None,
     ) -> None:
         self.model, self.loss, self.optimizer, self.batches = model, loss, optimizer, batches
-        self.max_gradient_norm, self.seed, self.ranks = max_gradient_norm, seed, ranks
+        self.max_gradient_norm, self.seed, self.ranks, self.average = max_gradient_norm, seed, ranks, average
         share = -(-batches.batch_size // ranks.count)
         self.micro_batch_size = min(micro_batch_size or share, share)
         self.parameters = list(model.parameters())
@@ -109,7 +113,9 @@ class TrainStep:
         if not skipped:
             self.optimizer.set_learning_rate(learning_rate_fraction)
             self.optimizer.step()
-        return StepResult(loss, count, norm, skipped)
+            if self.average is not None:
+                self.average.update()
+        return StepResult(loss, count, norm, skipped, self.micro_batch_size)
 
     def _accumulate_within_memory(self, step: int, batch: tuple[Tensor, ...]) -> tuple[Tensor, int]:
         while True:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pellucid.errors import ConfigError
+from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
 from pellucid.train.ceiling import product_speedup, seconds
 from pellucid.train.device import Capabilities, check_precision, training_precisions
@@ -221,6 +222,26 @@ def first_line(error: Exception) -> str:
     """Why a variant could not be compiled."""
     text = str(error).strip() or type(error).__name__
     return f"it could not be compiled ({text.splitlines()[0][:100]})"  # a compiler's first line says enough
+
+
+def sharded_variant(config: TrainingConfig, device: str, model: ModelConfig) -> Variant:
+    """The way to compute the step of a model that is cut over ranks: it is not tried out, as no rank could alone.
+
+    Blocks are compiled on CUDA, elsewhere if that is asked for.
+    """
+    precision = config.precision if config.precision != "auto" else "bfloat16" if device == "cuda" else "float32"
+    attention = attention_path(model.context_length) if config.attention == "auto" else config.attention
+    compiled = config.compile == "on" or (config.compile == "auto" and device == "cuda")
+    return Variant(precision=precision, attention=attention, compiled=compiled)
+
+
+def time_some_steps(train_step: TrainStep) -> float:
+    """Seconds per step, for ranks that must all take the same number of them."""
+    train_step(1, TRIAL_RATE)
+    begun = time.monotonic()
+    for step in range(2, 2 + TIMED_STEPS):
+        train_step(step, TRIAL_RATE)
+    return (time.monotonic() - begun) / TIMED_STEPS
 
 
 def time_steps(train_step: TrainStep) -> float:

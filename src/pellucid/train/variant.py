@@ -7,12 +7,15 @@ In: a model.  Out: a function from batches to the summed loss.  Used by: probe, 
 """
 
 import contextlib
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from pellucid.loss import summed_cross_entropy
 from pellucid.nn import CausalMultiHeadAttention, TransformerLM, scaled_dot_product_attention
@@ -91,6 +94,17 @@ def use_attention(model: TransformerLM, variant: Variant) -> None:
             module.written_out = tiled_attention if variant.attention == "tiled" else scaled_dot_product_attention
 
 
+def checkpoint_activations(model: TransformerLM) -> None:
+    """Have each block keep its input alone, and compute the rest again when its gradient is asked for."""
+    for block in model.blocks:
+        block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)
+
+
+def checkpoints_activations(model: TransformerLM) -> bool:
+    """Whether the model's blocks are computed again for their gradients."""
+    return any(isinstance(block.forward, functools.partial) for block in model.blocks)
+
+
 class Loss:
     """The summed loss of a batch, as `loss_function` has put it together; `module` computes it.
 
@@ -118,8 +132,11 @@ def loss_function(model: TransformerLM, variant: Variant) -> Loss:
     use_attention(model, variant)
     summed = SummedLoss(model)
     if is_sharded(model):
-        if variant.compiled:
-            for block in model.blocks:
-                block.compile(dynamic=False)
+        for block in model.blocks if variant.compiled else ():
+            block.compile(dynamic=False)
         return Loss(summed, "float32")
-    return Loss(OneProgram(summed) if variant.compiled else summed, variant.precision)
+    if not variant.compiled:
+        return Loss(summed, variant.precision)
+    if checkpoints_activations(model):  # which a gradient taken inside of a program cannot do
+        return Loss(cast(nn.Module, torch.compile(summed, dynamic=False)), variant.precision)
+    return Loss(OneProgram(summed), variant.precision)

@@ -1,0 +1,71 @@
+"""What a run keeps of itself on the disk: the first rank writes, the others hand over their parts.
+
+The files are the same, by name, shape and layout, whether one process trained or many, and however they shared the
+weights; so a run may go on with another number of processes.
+
+In: a model, an optimizer, where the run stands.  Out: the best weights; checkpoints.  Used by: loop, assembly.
+Read next: loop.py.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pellucid.checkpoint import RunFolder
+from pellucid.nn import TransformerLM
+from pellucid.optim import ModelOptimizer, WeightAverage, whole_state
+from pellucid.parallel import ALONE, Ranks
+from pellucid.train.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keeper:
+    """Saves a run; every rank has to ask."""
+
+    folder: RunFolder
+    model: TransformerLM
+    optimizer: ModelOptimizer
+    average: WeightAverage | None = None
+    """The mean of the weights, if it is what is evaluated and kept as the model."""
+    ranks: Ranks = ALONE
+    keep_more: int = 0
+    """How many checkpoints to keep beside the latest and the best."""
+
+    def judged(self) -> AbstractContextManager[Any]:
+        """Where the model has the weights that are evaluated, sampled from and kept: its own, or their mean."""
+        return nullcontext() if self.average is None else self.average.swapped()
+
+    def best(self, step: int) -> None:
+        """Put the model's weights, as they are now, into model.safetensors."""
+        weights = whole_state(self.model.state_dict(), keep=self.ranks.is_first)
+        if self.ranks.is_first:
+            self.folder.save_model(weights, self.model.config, step=str(step))
+
+    def checkpoint(self, progress: Progress) -> Path:
+        """Save all that going on needs."""
+        first = self.ranks.is_first
+        weights = whole_state(self.model.state_dict(), keep=first)
+        state: dict[str, Any] = whole_state(self.optimizer.state_dict(), keep=first)
+        if self.average is not None:
+            averages = whole_state(self.average.state_dict(), keep=first)
+            state |= {f"average/{name}": tensor for name, tensor in averages.items()}
+        if not first:
+            return self.folder.checkpoints_path
+        return self.folder.save_checkpoint(
+            progress.step,
+            weights,
+            state,
+            {"progress": asdict(progress)},
+            score=progress.best_even if progress.best_step == progress.step and progress.best_bits else None,
+            keep_more=self.keep_more,
+        )
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the optimizer's part of a checkpoint."""
+        mark = "average/"
+        self.optimizer.load_state_dict({name: value for name, value in state.items() if not name.startswith(mark)})
+        if self.average is not None:
+            self.average.load_state_dict(
+                {name.removeprefix(mark): value for name, value in state.items() if name.startswith(mark)}
+            )
