@@ -14,7 +14,7 @@ In: events.  Out: `Noticed` events.  Used by: run.  Read next: loop.py.
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from statistics import median
 from typing import Any, Protocol
 
@@ -114,7 +114,7 @@ class _Loss:
         self.spikes = 0
 
     def hear(self, event: Event) -> Noticed | None:
-        if not isinstance(event, StepDone) or event.skipped or not _is_number(event.bits_per_character):
+        if not isinstance(event, StepDone) or event.skipped or not math.isfinite(event.bits_per_character):
             return None
         bits = event.bits_per_character
         self.latest.append(bits)
@@ -169,7 +169,7 @@ class _GradientNorm:
         self.bound = NORM_FACTOR
 
     def hear(self, event: Event) -> Noticed | None:
-        if not isinstance(event, StepDone) or event.skipped or not _is_number(event.gradient_norm):
+        if not isinstance(event, StepDone) or event.skipped or not math.isfinite(event.gradient_norm):
             return None
         self.norms.append(event.gradient_norm)
         if event.step % LATEST_NORMS or len(self.norms) < FEWEST_STEPS + LATEST_NORMS:
@@ -186,61 +186,78 @@ class _GradientNorm:
         return Noticed(step=event.step, kind="gradient norm", sentence=sentence, value=now, usual=usual)
 
 
+@dataclass(frozen=True)
+class _Losses:
+    """An evaluation in which both losses are numbers."""
+
+    step: int
+    steps: int
+    held_out: float
+    train: float
+    is_best: bool
+
+    @classmethod
+    def of(cls, event: Event) -> "_Losses | None":
+        if not isinstance(event, Evaluated) or event.held_out is None or event.train is None:
+            return None
+        both_finite = math.isfinite(event.held_out) and math.isfinite(event.train)
+        return cls(event.step, event.steps, event.held_out, event.train, event.is_best) if both_finite else None
+
+
 class _HeldOut:
     """Says when the held-out loss has risen from its best while the train loss fell: the text is learned by heart."""
 
     def __init__(self) -> None:
-        self.best: Evaluated | None = None
+        self.best: _Losses | None = None
         self.worse, self.is_told = 0, False
 
     def hear(self, event: Event) -> Noticed | None:
-        if not isinstance(event, Evaluated) or not (_is_number(event.held_out) and _is_number(event.train)):
+        now, best = _Losses.of(event), self.best
+        if now is None:
             return None
-        if event.is_best or self.best is None:
-            self.best, self.worse, self.is_told = event, 0, False
+        if now.is_best or best is None:
+            self.best, self.worse, self.is_told = now, 0, False
             return None
-        held_out, best, train, train_then = event.held_out, self.best.held_out, event.train, self.best.train
-        risen = (held_out - best) / best  # pyrefly: ignore[unsupported-operation] - numbers, as was seen
+        risen = now.held_out / best.held_out - 1 if best.held_out > 0 else 0.0
         self.worse = self.worse + 1 if risen > 0 else 0
         is_rising = risen > RISEN_AT_ONCE or (risen > RISEN_TWICE and self.worse > 1)
-        if self.is_told or not is_rising or train >= train_then:
+        if self.is_told or not is_rising or now.train >= best.train:
             return None
         self.is_told = True
         sentence = (
-            f"Overfitting: since step {self.best.step:,} the held-out loss has risen from {best:.3f} to {held_out:.3f}"
-            f" while the train loss fell from {train_then:.2f} to {train:.2f}. model.safetensors holds step"
-            f" {self.best.step:,}; more text helps, or more dropout (--model.dropout), or a stop here (Ctrl-C)."
+            f"Overfitting: since step {best.step:,} the held-out loss has risen from {best.held_out:.3f} to"
+            f" {now.held_out:.3f} while the train loss fell from {best.train:.2f} to {now.train:.2f}. model.safetensors"
+            f" holds step {best.step:,}; more text helps, or more dropout (--model.dropout), or a stop here (Ctrl-C)."
         )
-        return Noticed(step=event.step, kind="overfitting", sentence=sentence, value=held_out, usual=best)
+        return Noticed(step=now.step, kind="overfitting", sentence=sentence, value=now.held_out, usual=best.held_out)
 
 
 class _Standstill:
     """Says when neither loss moves any more, long before the end."""
 
     def __init__(self) -> None:
-        self.evaluated: deque[Evaluated] = deque(maxlen=EVALUATIONS)
+        self.evaluated: deque[_Losses] = deque(maxlen=EVALUATIONS)
         self.is_told = False
 
     def hear(self, event: Event) -> Noticed | None:
-        if not isinstance(event, Evaluated) or not (_is_number(event.held_out) and _is_number(event.train)):
+        now = _Losses.of(event)
+        if now is None:
             return None
-        self.evaluated.append(event)
+        self.evaluated.append(now)
         first = self.evaluated[0]
-        lasted = event.step - first.step
-        is_long = len(self.evaluated) == EVALUATIONS and lasted >= PART * event.steps
-        if self.is_told or not is_long or event.step > NEAR_THE_END * event.steps:
+        lasted = now.step - first.step
+        is_long = len(self.evaluated) == EVALUATIONS and lasted >= PART * now.steps
+        if self.is_told or not is_long or now.step > NEAR_THE_END * now.steps:
             return None
         for numbers in ([one.held_out for one in self.evaluated], [one.train for one in self.evaluated]):
             if max(numbers) - min(numbers) > MOVED * min(numbers):
                 return None
         self.is_told = True
         sentence = (
-            f"Nothing has moved for {lasted:,} steps: held out {event.held_out:.3f}, train {event.train:.2f} bits per"
+            f"Nothing has moved for {lasted:,} steps: held out {now.held_out:.3f}, train {now.train:.2f} bits per"
             " character. Another learning rate (--optimizer.matrix-learning-rate) or a larger model may get further."
         )
-        return Noticed(
-            step=event.step, kind="standstill", sentence=sentence, value=event.held_out, usual=first.held_out
-        )
+        return Noticed(step=now.step, kind="standstill", sentence=sentence, value=now.held_out, usual=first.held_out)
 
 
 class _Modules:
@@ -287,10 +304,6 @@ def _event_of(line: dict[str, Any]) -> Event | None:
             ):
                 return None
             lost = {name for name, field in known.items() if field.type is float and line[name] is None}
-            return kind(**{name: math.nan if name in lost else line[name] for name in known})
+            values: dict[str, Any] = {name: math.nan if name in lost else line[name] for name in known}
+            return kind(**values)
     return None
-
-
-def _is_number(value: float | None) -> bool:
-    """A loss may be NaN, or not there; in metrics.jsonl it is null then."""
-    return value is not None and math.isfinite(value)
