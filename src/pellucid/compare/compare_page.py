@@ -66,22 +66,20 @@ def _curves(comparison: Comparison) -> Html:
     groups = [group for group in comparison.groups if any(run.readings for run in group.runs)]
     if not groups:
         return Html()
+    levels = _yardstick(comparison)
     charts = [
         line_chart(
             [_line(group, cost, lambda reading: reading.held_out) for group in groups],
             x_label=name,
             y_label=BITS,
-            levels=_yardstick(comparison) if name == "steps" else (),
-            log_y=True,
-            small=name != "steps",
+            levels=levels,
+            small=True,
         )
         for name, cost in AXES
     ]
-    caption = (
-        "The mean of the seeds; the band reaches from the lowest to the highest. Equal steps upwards are equal factors."
-    )
-    first, *others = (figure(chart) for chart in charts)
-    return joined([first, Html(f'<div class="pair">{"".join(others)}</div>'), paragraph(caption, kind="note")])
+    pictures = "".join(figure(chart) for chart in charts)
+    caption = "The mean of the seeds, in a band from the lowest to the highest."
+    return joined([Html(f'<div class="pair">{pictures}</div>'), paragraph(caption, kind="note")])
 
 
 def _yardstick(comparison: Comparison) -> tuple[Level, ...]:

@@ -39,10 +39,10 @@ class Comparison:
         return next((group for group in self.groups if group.sound), None)
 
     def differences(self) -> list[Difference]:
-        """Every other variant against the baseline."""
+        """Every other variant against the baseline, if it was scored on the same text."""
         baseline = self.baseline
         others = [group for group in self.groups if group is not baseline]
-        found = [difference(group, baseline) for group in others] if baseline else []
+        found = [difference(group, baseline) for group in others if group.text == baseline.text] if baseline else []
         return [one for one in found if one is not None]
 
     def settings(self) -> dict[str, list[Any]]:

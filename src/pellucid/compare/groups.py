@@ -12,7 +12,7 @@ from typing import Any
 
 from pellucid.compare.record import Reading, RunRecord
 
-NOT_SHOWN = ("text.fingerprint", "tokenizer.fingerprint")  # long, and the words beside them say it
+NOT_A_VARIANT = ("text", "computed", "device")  # a text's name is not the text, and the rest is rounding
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,11 @@ class Group:
 
     name: str
     runs: tuple[RunRecord, ...]
+
+    @property
+    def text(self) -> str:
+        """The fingerprint of its text."""
+        return self.runs[0].facts["data"]["fingerprint"]
 
     @property
     def sound(self) -> tuple[RunRecord, ...]:
@@ -59,7 +64,7 @@ def grouped(runs: Sequence[RunRecord]) -> list[Group]:
     """The runs by variant, in the order in which they were given; each group by seed."""
     kinds: dict[tuple, list[RunRecord]] = {}
     for run in runs:
-        settings = {name: value for name, value in run.settings().items() if name not in ("text", "computed", "device")}
+        settings = {name: value for name, value in run.settings().items() if name not in NOT_A_VARIANT}
         kinds.setdefault(tuple(settings.items()), []).append(run)
     names = _names([tuple(run.path for run in kind) for kind in kinds.values()])
     return [
@@ -69,10 +74,13 @@ def grouped(runs: Sequence[RunRecord]) -> list[Group]:
 
 
 def differing(groups: Sequence[Group]) -> dict[str, list[Any]]:
-    """Settings that are not the same in all groups: for each, its value in every group."""
+    """Settings that are not the same in all groups: for each, its value in every group.
+
+    What only some releases know is left out: it was then what it had always been.
+    """
     settings = [group.runs[0].settings() for group in groups]
-    names = dict.fromkeys(name for one in settings for name in one)
-    values = {name: [one.get(name) for one in settings] for name in names}
+    known = [name for name in settings[0] if all(name in one for one in settings)]
+    values = {name: [one[name] for one in settings] for name in known}
     return {name: row for name, row in values.items() if any(value != row[0] for value in row)}
 
 

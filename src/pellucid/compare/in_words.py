@@ -134,8 +134,8 @@ def warnings(comparison: Comparison) -> list[str]:
     said = []
     if not comparison.same("text.fingerprint"):
         said.append(
-            "Careful: the texts are not the same. Bits per character of one text say little of another's; score all"
-            " models on one file with pellucid evaluate."
+            "Careful: the texts are not the same, and bits per character of one say little of another's: no difference"
+            " is drawn between them. Score the models on one file with pellucid evaluate."
         )
     elif not comparison.same("text.held_out"):
         said.append("Careful: not the same part of the text is held out, so the figures are of other passages.")
@@ -154,9 +154,9 @@ def shown_settings(comparison: Comparison) -> dict[str, list[str]]:
     """What differs, as a person reads it: no hashes."""
     settings = comparison.settings()
     return {
-        name: ["none" if value is None else _shortened(str(value)) for value in values]
+        name: [_shortened(value) for value in values]
         for name, values in settings.items()
-        if not name.endswith(".fingerprint")
+        if not name.endswith(".fingerprint") and (name != "text.held_out" or comparison.same("text.fingerprint"))
     }
 
 
@@ -181,6 +181,9 @@ def _plain(name: str) -> str:
     return name.removesuffix(".fingerprint").removeprefix("model.").replace("text.held_out", "part held out")
 
 
-def _shortened(value: str) -> str:
+def _shortened(value: object) -> str:
+    if value is None or isinstance(value, float):
+        return "none" if value is None else f"{value:.4g}"
+    value = str(value)
     value = re.sub(r"@([0-9a-f]{8})[0-9a-f]{56}\b", r"@\1…", value)
     return value if len(value) <= MOST_SHOWN else value[: MOST_SHOWN - 1] + "…"

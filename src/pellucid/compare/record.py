@@ -15,6 +15,11 @@ from pellucid.checkpoint import RunFolder
 from pellucid.compare.work import flops_per_token
 from pellucid.errors import RunFolderError
 
+TOLD_BY_PLAN = {
+    *("minutes", "steps", "batch_size", "micro_batch_size", "tokens_per_step", "precision", "attention", "compile"),
+    *("device", "threads", "seed", "prompt", "keep", "shard", "activation_checkpointing"),
+}
+"""Fields of the training's configuration that the plan tells as they came to be, and those that change no figure."""
 MANY_SKIPPED = 10  # steps in a row without a finite loss or gradient; training stops there
 Event = Mapping[str, Any]
 
@@ -81,9 +86,7 @@ class RunRecord:
         Values as they came to be: a decay that follows from the steps is here, and not that nobody asked for one.
         """
         config, plan, facts = self.facts["config"], self.plan, self.facts
-        training = {name: value for name, value in config["training"].items() if name not in ("seed", "prompt", "out")}
-        asked = ("minutes", "steps", "batch_size", "micro_batch_size", "precision", "attention", "compile", "device")
-        rest = {name: value for name, value in training.items() if name not in (*asked, "threads")}
+        rest = {name: value for name, value in config["training"].items() if name not in TOLD_BY_PLAN}
         return {
             "text": facts["data"]["name"],
             "text.fingerprint": facts["data"]["fingerprint"],
