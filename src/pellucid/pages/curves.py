@@ -16,6 +16,7 @@ from typing import TypeGuard
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from pellucid.pages.markup import Html, escaped, foreign
 from pellucid.pages.style import SERIES
@@ -108,18 +109,27 @@ def _drawn(
     width, height = size
     picture = Figure(figsize=(width / INCH, height / INCH), dpi=INCH)
     axes = picture.add_axes(_room(levels, width, height))
+    pen = 1.8 if size == WIDE else 1.4  # pixels
     for number, line in enumerate(series):
         colour, dash = f"#0002{number % SERIES + 1:02x}", DASHES[number // SERIES % len(DASHES)]
         marker = "o" if line.points or sum(map(_is_number, line.y)) < 2 else ""
         y = [value if _is_number(value) and (value > 0 or not log_y) else math.nan for value in line.y]
-        axes.plot(line.x, y, color=colour, linestyle=dash, linewidth=1.8, marker=marker, markersize=3.5, zorder=3)
+        axes.plot(
+            line.x,
+            y,
+            color=colour,
+            linestyle=dash,
+            linewidth=1.8 if len(y) < CROWDED else 1.2,
+            marker=marker,
+            markersize=3.5,
+            zorder=3,
+        )
         if line.low is not None and line.high is not None:
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.15, linewidth=0, zorder=2)
     for level in levels:
         axes.axhline(level.value, color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), zorder=1)
-    if log_y and any(value > 0 for line in series for value in line.y if _is_number(value)):
-        axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(lambda value, place: "")
+    if log_y:
+        _make_logarithmic(axes, [value for line in series for value in line.y if _is_number(value) and value > 0])
     _dress(axes, x_label, y_label)
     _name_levels(axes, levels, height)
     return picture
@@ -153,6 +163,15 @@ def _dress(axes: Axes, x_label: str, y_label: str) -> None:
     axes.margins(x=0.01)
 
 
+def _make_logarithmic(axes: Axes, values: Sequence[float]) -> None:
+    if not values:
+        return
+    axes.set_yscale("log")
+    few = max(values) / min(values) < 100  # two powers of ten: their own ticks alone would be too few
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def _name_levels(axes: Axes, levels: Sequence[Level], height: int) -> None:
     """Write each level's name at the right end of its line, moved apart where two would cover each other."""
     low, high = axes.get_ylim()
@@ -160,9 +179,8 @@ def _name_levels(axes: Axes, levels: Sequence[Level], height: int) -> None:
     ordered = sorted(levels, key=lambda level: level.value)
     places = [axes.transAxes.inverted().transform(axes.transData.transform((0, level.value)))[1] for level in ordered]
     for place, level in zip(_moved_apart(places, apart), ordered, strict=True):
-        axes.text(
-            1.015, place, _level_name(level), transform=axes.transAxes, va="center", color=MUTED, parse_math=False
-        )
+        name = axes.text(1.015, place, _level_name(level), transform=axes.transAxes, va="center", parse_math=False)
+        name.set(color=MUTED, fontsize=LETTERS)
     axes.set_ylim(low, high)
 
 

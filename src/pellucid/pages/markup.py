@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 # Characters that a page would obey or lose: controls, the overrides of direction, halves of surrogate pairs, and what
 # is no character. Marks of direction and joiners are part of writing (Persian, Hebrew, Hindi) and stay.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_NUMBER = re.compile(r"[+\-\N{MINUS SIGN}±]?[\d,]*\.?\d+(e[+-]?\d+)?\s?[%×]?")
+_NUMBER = re.compile(r"[+\-\N{MINUS SIGN}±]?[\d,:]*\.?\d+(e[+-]?\d+)?\s?(%|×|s|min|h|kB|MB|GB)?")
 
 
 class Html(str):

@@ -64,7 +64,7 @@ svg text { font-family: var(--sans); }
 .swatch { display: inline-block; width: 1.4rem; border-top: 2.5px solid; vertical-align: .25em;
   margin-inline-end: .45rem; }
 details > summary { cursor: pointer; color: var(--link); }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); gap: 0 1.5rem; }
+.pair { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); gap: 0 1.5rem; }
 @media (max-width: 600px) {
   main { padding: 1.4rem 1rem 3rem; }
   h1 { font-size: 1.55rem; }

@@ -46,7 +46,8 @@ def attention(record: Record, loaded: Loaded, data: PreparedData | None) -> Html
             paragraph(
                 "A row of a picture is a token of this sentence, from the first at the top; the squares in it are the"
                 " tokens that it reads from, itself on the diagonal, the darker the more. The root of each weight is"
-                f" drawn, so that small ones are seen.{fewer}",
+                " drawn, so that small ones are seen. A head is named where more than half of what it reads is itself,"
+                f" the token before, or the first token.{fewer}",
                 kind="note",
             ),
             _tokens(loaded.tokenizer, ids),
@@ -73,8 +74,9 @@ def _sentence(passage: str) -> str:
 
 def _tokens(tokenizer: TextTokenizer, ids: Sequence[int]) -> Html:
     spans = list(spans_of_ids(tokenizer, ids))
+    direction = _direction("".join(span.shown for span in spans if not span.is_special))
     chips = "".join(f"<bdi>{escaped(span.shown)}</bdi>" for span in spans)
-    return Html(f'<p class="tokens" dir="{_direction("".join(span.shown for span in spans))}">{chips}</p>')
+    return Html(f'<p class="tokens" dir="{direction}">{chips}</p>')
 
 
 def _direction(shown: str) -> str:
@@ -89,9 +91,10 @@ def _layer(one: AttentionMap) -> Html:
     heads = []
     for number, weights in enumerate(one.weights):
         name, share = habit(weights)
-        reads = f"{name} {share:.0%}" if name != "many" else "many"
-        described = f"Layer {one.layer + 1}, head {number + 1}: mostly reads {reads}"
-        heads.append(f"<figure>{picture(weights.numpy(), described)}<figcaption>{reads}</figcaption></figure>")
+        reads = f"{name} {share:.0%}" if name != "many" else ""
+        described = f"Layer {one.layer + 1}, head {number + 1} reads {reads or 'many tokens'}"
+        caption = f"<figcaption>{reads}</figcaption>" if reads else ""
+        heads.append(f"<figure>{picture(weights.numpy(), described)}{caption}</figure>")
     return Html(f'<div class="layer"><h3>Layer {one.layer + 1}</h3><div class="heads">{"".join(heads)}</div></div>')
 
 

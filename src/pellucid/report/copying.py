@@ -39,11 +39,11 @@ def copied(record: Record, training_text: Iterable[str]) -> Html:
     place = event.sample.find(passage)
     parts = [
         paragraph(f"{answer}{longest} {compared}"),
-        Html("<h3>In the sample</h3>"),
-        _marked(event.sample, place, place + length),
     ]
+    places = [_place("In the sample", event.sample, place, length)]
     if found := _found(passage, training_text):
-        parts += [Html("<h3>In the training text</h3>"), _marked(found[0], found[1], found[1] + length)]
+        places.append(_place("In the training text", *found, length))
+    parts.append(Html(f'<div class="pair">{"".join(places)}</div>'))
     if usual and event.held_out is not None:
         parts += [
             Html("<h3>For comparison</h3>"),
@@ -63,14 +63,14 @@ def _compared(length: int, usual: int) -> str:
     return f"That is no more than usual: ten unread passages of that length, written by people, share up to {usual:,}."
 
 
-def _marked(text: str, start: int, stop: int) -> Html:
+def _place(name: str, text: str, start: int, length: int) -> Html:
     """A passage within what stands around it."""
+    stop = start + length
     first, last = max(0, start - AROUND), min(len(text), stop + AROUND)
     before, after = "… " if first else "", " …" if last < len(text) else ""
-    inside = joined(
-        [before, text[first:start], Html(f"<mark>{escaped(text[start:stop])}</mark>"), text[stop:last], after]
-    )
-    return foreign(inside, block=True)
+    mark = Html(f"<mark>{escaped(text[start:stop])}</mark>")
+    passage = foreign(joined([before, text[first:start], mark, text[stop:last], after]), block=True)
+    return Html(f"<div><h3>{name}</h3>{passage}</div>")
 
 
 def _found(passage: str, pieces: Iterable[str]) -> tuple[str, int] | None:

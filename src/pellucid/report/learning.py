@@ -103,7 +103,8 @@ def samples(record: Record) -> Html:
     prompt = text(written[-1].get("prompt"))
     start = joined(["Each continues ", foreign(prompt), ", "]) if prompt else "Each begins a document, "
     fewer = f" {len(shown)} of {len(written):,} evaluations are shown." if len(shown) < len(written) else ""
-    return joined([paragraph(start, f"with the same seed.{fewer}", kind="note"), *entries])
+    together = Html(f'<div class="pair">{"".join(entries)}</div>')
+    return joined([paragraph(start, f"with the same seed.{fewer}", kind="note"), together])
 
 
 def _explained(record: Record) -> str:

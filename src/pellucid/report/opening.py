@@ -12,15 +12,22 @@ from pellucid.report.record import Record, number, text
 from pellucid.train import Finished
 from pellucid.train.verdict import advice, letters, verdict
 
-SECOND_SHOWN = 1200  # characters of the closing sample before the rest is folded away
+MOST_SHOWN, MOST_LINES = 700, 14  # characters and lines of the closing sample before the rest is folded away
+
+
+YARDSTICKS = {"unseen": 0, "bytes_per_character": 1.0, "xz": 0.0}
+"""What earlier versions did not measure, so that nothing is said of it."""
 
 
 def finished(record: Record) -> Finished | None:
     """The last event of a run that came to its end, or was stopped; None if it was killed."""
     told = record.last("Finished")
     known = {field.name for field in dataclasses.fields(Finished)}
+    fields = {name: value for name, value in told.items() if name in known}
+    if isinstance(yardsticks := fields.get("yardsticks"), dict) and yardsticks:
+        fields["yardsticks"] = YARDSTICKS | yardsticks
     try:
-        return Finished(**{name: value for name, value in told.items() if name in known}) if told else None
+        return Finished(**fields) if told else None
     except TypeError:  # written by a version that knew less
         return None
 
@@ -30,7 +37,7 @@ def lead(record: Record) -> Html:
     event = finished(record)
     words = _verdict(event) if event else [_without_an_end(record)]
     parts = [paragraph(_subject(record), kind="note"), paragraph(words[0], kind="lead"), _figures(record)]
-    parts += [paragraph(sentence) for sentence in words[1:]]
+    parts += [paragraph(sentence, kind="note") for sentence in words[1:]]
     if event and not event.completed:
         parts.append(paragraph(f"The run was stopped after step {event.step:,} of {event.steps:,}; it can go on."))
     parts += [paragraph(sentence) for sentence in ([advice(event)] if event and advice(event) else [])]
@@ -93,10 +100,10 @@ def _figures(record: Record) -> Html:
     table = number(yardsticks.get("best_ngram") if isinstance(yardsticks, dict) else None)
     train = number(told.get("train"), number(record.last("Evaluated").get("train")))
     seconds = number(told.get("seconds"))
-    shown = []
+    shown: list[tuple[str, str]] = []
     if math.isfinite(held_out):
-        spread = f" ± {error:.3f}" if math.isfinite(error) else ""
-        shown.append((f"{held_out:.3f}", f"bits per character on text it never read{spread}"))
+        spread = f"<small> ± {error:.3f}</small>" if math.isfinite(error) else ""
+        shown.append((Html(f"{held_out:.3f}{spread}"), "bits per character on text it never read"))
     elif math.isfinite(train):
         shown.append((f"{train:.3f}", "bits per character on the text it read; none was held out"))
     if math.isfinite(table):
@@ -131,11 +138,15 @@ def _step_of_sample(record: Record) -> int:
 
 def _cut(sample: str) -> tuple[str, str]:
     """The sample as far as it is shown at once, cut at white space."""
-    if len(sample) <= SECOND_SHOWN * 1.2:
-        return sample, ""
-    at = max(sample.rfind(" ", 0, SECOND_SHOWN), sample.rfind("\n", 0, SECOND_SHOWN))
-    at = at if at > SECOND_SHOWN // 2 else SECOND_SHOWN
-    return sample[:at], sample[at:]
+    lines = sample.split("\n")
+    at = len("\n".join(lines[:MOST_LINES]))
+    if at > MOST_SHOWN:
+        space = max(sample.rfind(" ", 0, MOST_SHOWN), sample.rfind("\n", 0, MOST_SHOWN))
+        at = space if space > MOST_SHOWN // 2 else MOST_SHOWN  # Chinese has no spaces
+    enough = (
+        len(sample) - at < MOST_SHOWN // 4 and len(lines) < MOST_LINES * 1.3
+    )  # a few words more are not folded away
+    return (sample, "") if enough else (sample[:at], sample[at:].strip("\n"))
 
 
 def _large(value: float) -> str:

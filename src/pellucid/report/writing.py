@@ -29,14 +29,18 @@ from pellucid.report.text_card import text_card
 TOKENS_AT_ONCE = 1 << 16
 
 STYLE = """
-.figures { display: flex; flex-wrap: wrap; gap: 1rem 2.2rem; margin: 1.4rem 0; }
-.figures div { max-width: 13rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.2rem, 1fr)); gap: 1rem 1.4rem;
+  margin: 1.4rem 0; }
 .figures b { display: block; font: 600 1.7rem/1.15 var(--serif); font-variant-numeric: tabular-nums lining-nums; }
+.figures small { font-size: .95rem; font-weight: 400; }
 .figures span { color: var(--muted); font-size: .85rem; line-height: 1.35; display: block; margin-top: .2rem; }
 mark { background: color-mix(in srgb, var(--series-5) 35%, transparent); color: inherit; border-radius: 2px; }
 ul.warn { padding-inline-start: 1.6rem; }
-.then { break-inside: avoid; margin: 1rem 0; }
+.then { break-inside: avoid; }
+.then { margin: .6rem 0; min-width: 0; }
 .then p { margin: 0; }
+.pair .passage { font-size: .9rem; line-height: 1.5; }
+dd .code { font-size: .74rem; }
 .letters { letter-spacing: .15em; }
 .tokens { line-height: 2; }
 .tokens bdi { background: var(--wash); border-radius: 3px; padding: .12rem .3rem; margin: 0 .1rem; white-space: pre; }
