@@ -56,11 +56,12 @@ class TextCard:
             shown.append(f"{len(shares) - len(shown)} more below {SMALLEST_SHARE:.1%} each")
         repeated = self.repeated_lines / max(1, self.told_lines)
         return (
-            f"Size: {self.characters:,} characters, {self.distinct_characters:,} different,"
-            f" {self.utf8_bytes / 1e6:,.1f} MB in UTF-8; documents: {self.documents:,}.",
+            f"Size: {self.characters:,} characters, {self.distinct_characters:,} different; {self.utf8_bytes:,} bytes"
+            f" in UTF-8; documents: {self.documents:,}.",
             f"Letters: {', '.join(shown) or 'none'}.",
-            f"Documents left out: {self.duplicate_documents:,} whose text had come before, {self.empty_documents:,}"
-            " empty.",
+            f"Documents left out: {self.duplicate_documents:,} that had come before, {self.empty_documents:,} empty."
+            if self.duplicate_documents or self.empty_documents
+            else "No document is empty, none came twice.",
             f"Lines: {self.lines:,} that are not blank, the longest of {self.longest_line:,} characters; of"
             f" {self.told_lines:,} with {FEWEST_CHARACTERS} characters or more, {self.repeated_lines:,}"
             f" ({repeated:.1%}) had come before, and stay.",
