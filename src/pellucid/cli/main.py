@@ -38,6 +38,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "understand it": {
         "look": "see attention, layer by layer, and what the model was about to say",
+        "report": "write a run's page: how good it is, what it wrote, how it learned",
         "evaluate": "score a text in bits per character, against yardsticks",
         "compare": "set runs side by side",
         "learn": "climb the ladder from nothing to a Transformer",

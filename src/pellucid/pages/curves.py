@@ -119,7 +119,7 @@ def _drawn(
             y,
             color=colour,
             linestyle=dash,
-            linewidth=1.8 if len(y) < CROWDED else 1.2,
+            linewidth=pen,
             marker=marker,
             markersize=3.5,
             zorder=3,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 # Characters that a page would obey or lose: controls, the overrides of direction, halves of surrogate pairs, and what
 # is no character. Marks of direction and joiners are part of writing (Persian, Hebrew, Hindi) and stay.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+INDENTED = 0.4  # of the lines: code has more, a play or a poem fewer
 _NUMBER = re.compile(r"[+\-\N{MINUS SIGN}±]?[\d,:]*\.?\d+(e[+-]?\d+)?\s?(%|×|s|min|h|kB|MB|GB)?")
 
 
@@ -61,8 +62,20 @@ def foreign(text: str, *, block: bool = False, kind: str = "") -> Html:
     name = f' class="{kind}"' if kind else ""
     if not block:
         return Html(f'<bdi dir="auto"{name}>{escaped(text)}</bdi>')
-    name = f' class="passage {kind}"' if kind else ' class="passage"'
+    kinds = " ".join(filter(None, ("passage", kind, "code" if is_code(text) else "")))
+    name = f' class="{kinds}"'
     return Html(f'<div dir="auto"{name}>{escaped(text)}</div>')
+
+
+def is_code(text: str) -> bool:
+    """Whether a passage is laid out by its indentation, so that its letters must be equally wide.
+
+    Example:
+        >>> is_code("def f():\\n    return 1\\n"), is_code("To be,\\nor not to be.")
+        (True, False)
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    return len(lines) > 1 and sum(line.startswith(("    ", "\t")) for line in lines) >= INDENTED * len(lines)
 
 
 def joined(parts: Iterable[str], between: str = "") -> Html:

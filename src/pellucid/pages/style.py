@@ -42,6 +42,7 @@ pre { white-space: pre-wrap; background: var(--wash); border-radius: 4px; paddin
 .passage { white-space: pre-wrap; font: 1rem/1.6 var(--serif); background: var(--wash); border-radius: 4px;
   padding: .8rem 1rem;
   margin: .4rem 0; text-align: start; unicode-bidi: isolate; }
+.passage.code { font-family: var(--mono); font-size: .82rem; line-height: 1.5; }
 dl { margin: .6rem 0; }
 dl > div { display: grid; grid-template-columns: minmax(7rem, 13rem) 1fr; gap: 0 1rem; padding: .28rem 0;
   border-bottom: 1px solid var(--rule); }
