@@ -7,16 +7,26 @@ Read next: reading.py.
 """
 
 from pellucid.inspection.attention_maps import AttentionMap, attention_maps, habit
+from pellucid.inspection.passages import Passage, characters_of, chosen_passages
 from pellucid.inspection.reading import reading
+from pellucid.inspection.scored_text import Parts, ScoredDocument, TextScore, score_documents, score_passages
 from pellucid.inspection.surprise import Predictions, default_stride, predictions, surprises
 
 __all__ = [
     "AttentionMap",
+    "Parts",
+    "Passage",
     "Predictions",
+    "ScoredDocument",
+    "TextScore",
     "attention_maps",
+    "characters_of",
+    "chosen_passages",
     "default_stride",
     "habit",
     "predictions",
     "reading",
+    "score_documents",
+    "score_passages",
     "surprises",
 ]

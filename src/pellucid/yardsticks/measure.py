@@ -1,6 +1,6 @@
 """All yardsticks on one split: what the loss of a model is to be compared with.
 
-In: a `SplitSample`.  Out: `Yardsticks`, `measure_yardsticks`.  Used by: train, the report.  Read next: copied.py.
+In: a `SplitSample`.  Out: `Yardsticks`, `measure_yardsticks`.  Used by: train, the report.  Read next: beside.py.
 """
 
 from __future__ import annotations

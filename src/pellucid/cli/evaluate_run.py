@@ -1,0 +1,197 @@
+"""`pellucid evaluate`, carried out: opens the model and the text, has them scored, and says what came out.
+
+In: `EvaluateFlags`.  Out: lines, JSON, a page.  Used by: evaluate.py.  Read next: evaluate_findings.py.
+"""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pellucid
+from pellucid.checkpoint import RunFolder
+from pellucid.cli.arguments import text_from_stdin
+from pellucid.cli.evaluate import EvaluateFlags
+from pellucid.cli.evaluate_findings import Findings
+from pellucid.cli.evaluate_lines import NAME_CELLS, as_json, lines
+from pellucid.cli.evaluate_page import check_page, write_page
+from pellucid.cli.evaluate_progress import ReadingProgress
+from pellucid.cli.printable import printable_json
+from pellucid.cli.quoting import one_line, shown
+from pellucid.data import Document, Sources, escape_bits, open_sources, sources_of_texts
+from pellucid.errors import RunFolderError, UserError
+from pellucid.inspection import Parts, ScoredDocument, TextScore, default_stride, score_documents, score_passages
+from pellucid.loading import Loaded
+from pellucid.train.device import Capabilities, check_device
+from pellucid.train.float32 import fast_float32
+from pellucid.train.material import Material, reopen_material
+from pellucid.yardsticks import Score, measure_beside, share_known
+
+MOST_TRAINING = 2_500_000  # characters of the run's own text that tables are made of: about three seconds
+MOST_MEASURED = 5_000_000  # characters of the text that yardsticks are measured on
+
+
+def carry_out(flags: EvaluateFlags) -> None:
+    """Score, and tell."""
+    if flags.tokens:
+        check_page(Path(flags.tokens))
+    loaded = pellucid.load(flags.run, device=check_device(flags.device, Capabilities.of_this_machine()))
+    with fast_float32():
+        findings, scored = (_on_files if flags.files else _on_held_out)(flags, loaded)
+        if flags.tokens:
+            write_page(Path(flags.tokens), findings, scored, loaded)
+    if flags.json:
+        print(printable_json(as_json(findings) | {"page": flags.tokens}))
+        return
+    for line in lines(findings):
+        print(shown(line, isolate=sys.stdout.isatty()))
+    if flags.tokens:
+        page = one_line(flags.tokens, NAME_CELLS)
+        print(shown(f"Every token's surprise: {page}. The page holds the text: share it with care.", isolate=False))
+
+
+def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[ScoredDocument]]:
+    """The figures on files, and the documents themselves if a page is to show them."""
+    sources, notes = _sources(flags), list[str]()
+    material = _material(flags.run, notes)
+    notes = [*sources.notes, *notes]
+    _tell(notes, flags)
+    # A model without its own text is charged as if that had been as long as this one.
+    price = material.data.escape_bits if material else escape_bits(sources.characters, loaded.tokenizer.vocab_size)
+    parts, scores, kept = Parts.of(sources.documents.characters.tolist()), list[TextScore](), list[ScoredDocument]()
+
+    def passing(documents: Iterable[ScoredDocument]) -> Iterator[ScoredDocument]:
+        for document in documents:
+            scores.append(document.score)
+            if flags.tokens:
+                kept.append(document)
+            yield document
+
+    begun = time.monotonic()
+    with ReadingProgress(sources.characters, "characters", quiet=flags.json) as progress:
+        how = {"escape_bits": price, "stride": flags.stride, "on_progress": progress}
+        bits = parts.bits(passing(score_documents(loaded.model, loaded.tokenizer, sources, **how)))
+    seconds = time.monotonic() - begun
+    yardsticks, known = _beside(sources, parts, material)
+    findings = Findings(
+        model=flags.run,
+        documents=tuple(scores),
+        score=Score("model", bits, parts.characters),
+        parts=parts.kind,
+        yardsticks=tuple(yardsticks),
+        context_length=loaded.model.config.context_length,
+        stride=flags.stride or default_stride(loaded.model.config),
+        held_out=False,
+        escape_bits=price,
+        known=known,
+        notes=tuple(notes),
+        seconds=seconds,
+    )
+    return findings, kept
+
+
+def _on_held_out(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[ScoredDocument]]:
+    """The figures of the run's own held-out passages, as in training."""
+    material = _material(flags.run, None)
+    if material is None or not material.data.held_out:
+        raise RunFolderError(
+            f"held-out passages in '{flags.run}'",
+            came="none: it has no tokens/" if material is None else "none: everything was for training",
+            remedy=f"name a text, as in pellucid evaluate {flags.run} other.txt",
+        )
+    data, context_length = material.data, loaded.model.config.context_length
+    stride = context_length if flags.stride is None else flags.stride
+    begun = time.monotonic()
+    with ReadingProgress(sum(len(piece.tokens) - 1 for piece in data.held_out), "tokens", quiet=flags.json) as progress:
+        scored = score_passages(
+            loaded.model,
+            loaded.tokenizer,
+            data.held_out,
+            escape_bits=data.escape_bits,
+            stride=stride,
+            on_progress=progress,
+        )
+    scores = tuple(document.score for document in scored)
+    findings = Findings(
+        model=flags.run,
+        documents=scores,
+        score=Score("model", tuple(one.bits for one in scores), tuple(one.characters for one in scores)),
+        parts="passages",
+        yardsticks=tuple(_recorded(loaded)),
+        context_length=context_length,
+        stride=stride,
+        held_out=True,
+        escape_bits=data.escape_bits,
+        seconds=time.monotonic() - begun,
+    )
+    return findings, scored
+
+
+def _sources(flags: EvaluateFlags) -> Sources:
+    if "-" not in flags.files:
+        return open_sources(flags.files, encoding=flags.encoding, text_column=flags.text_column)
+    if len(flags.files) > 1:
+        raise UserError("- alone, or files", came="both", remedy="score standard input by itself")
+    return sources_of_texts([Document("standard input", text_from_stdin())])
+
+
+def _material(run: str, notes: list[str] | None) -> Material | None:
+    """The run's own text, if it is there. If it is damaged, `notes` says so; without notes that is an error."""
+    if not (Path(run) / "run.json").exists():
+        return None
+    folder = RunFolder.open(run)
+    if not (folder.tokens_path / "train.tokens").exists():
+        return None
+    try:
+        return reopen_material(folder.tokens_path, folder.tokenizer_path)
+    except UserError as error:
+        if notes is None:
+            raise
+        notes.append(f"The run's own text is left aside. {error}")
+    return None
+
+
+def _tell(notes: Iterable[str], flags: EvaluateFlags) -> None:
+    if not flags.json:
+        for note in notes:
+            print(shown(note, isolate=sys.stderr.isatty()), file=sys.stderr)
+
+
+def _beside(sources: Sources, parts: Parts, material: Material | None) -> tuple[list[Score], float | None]:
+    """The yardsticks on a text, of a long one on the beginning of each part; and how much of it was learned from."""
+    share = min(1.0, MOST_MEASURED / sources.characters)
+    most = None if share == 1 else max(1, int(max(parts.characters) * share))
+    texts = [text for text in parts.texts(sources, most_characters=most) if text]
+    learned, learned_share = _learned(material) if material else ([], 1.0)
+    tables = learned[:: max(1, -(-sum(map(len, learned)) // MOST_TRAINING))]
+    share_in_tables = learned_share * sum(map(len, tables)) / max(1, sum(map(len, learned)))
+    scores = measure_beside(texts, tables, training_share=share_in_tables)
+    if share < 1:
+        partly = f"; measured on {sum(map(len, texts)) / sources.characters:.0%} of the text"
+        scores = [replace(score, note=score.note + partly) for score in scores]
+    return scores, share_known(texts, learned) if learned else None
+
+
+def _learned(material: Material) -> tuple[list[str], float]:
+    """The text that the run learned from, or of a long one blocks from all over it, and which part of it they are."""
+    blocks = [block.strip("\ufffd") for block in material.training_text()]  # at its ends a character may be cut
+    whole = sum(map(len, blocks)) / max(1, material.data.training_characters)
+    return blocks, 1.0 if whole > 0.99 else whole  # characters cut at ends of blocks are no part left out
+
+
+def _recorded(loaded: Loaded) -> list[Score]:
+    """The yardsticks that training measured on the same passages."""
+    found: Mapping[str, Any] | None = loaded.facts.get("yardsticks")
+    if not found:
+        return []
+    characters = tuple(found["held_out_characters"])
+    total, note = sum(characters), found["note"]
+    names = [("chance", "a guess among the characters of the training text"), ("letters", "of the training text")]
+    scores = [Score(name, (found[name] * total,), (total,), said) for name, said in names]
+    if found["best_ngram_name"] != "letters":
+        name, said = found["best_ngram_name"], "a table of the training text; the length that does best here"
+        scores.append(Score(name, tuple(found["best_ngram_bits"]), characters, said))
+    scores.append(Score("xz after", (found["xz"] * total,), (total,), "xz when it has read the training text before"))
+    return [replace(score, note=f"{score.note} ({note})" if note else score.note) for score in scores]
