@@ -211,7 +211,7 @@ def test_a_read_only_folder_is_a_sentence(words, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "beside", [["words.txt"], ["--out", "b"], ["--steps", "3"], ["--model.d-model", "64"], ["--preset", "gpt2"]]
+    "beside", [["words.txt"], ["--out", "b"], ["--steps", "3", "--minutes", "1"], ["--model.d-model", "64"], ["--preset", "gpt2"]]
 )
 def test_a_run_goes_on_with_its_own_settings_alone(capsys, beside):
     assert pellucid_train("--resume", "run", *beside, flags="") == 2
@@ -331,4 +331,4 @@ def test_the_same_command_goes_on_and_another_is_refused(words, capsys, signalle
 def test_a_prompt_of_other_bytes_is_refused(words):
     flags = parse_flags([words, "--prompt", os.fsdecode(b"caf\xe9")])
     with pytest.raises(UserError, match="UTF-8"):
-        train_run._request(flags)
+        train_run.request_of(flags)

@@ -13,6 +13,8 @@ from pellucid.cli.train_screen import ALIVE_SECONDS, PLAIN_SECONDS, TrainScreen
 from pellucid.train import (
     CompileBegun,
     Evaluated,
+    Extended,
+    MicroBatchHalved,
     Noticed,
     Planned,
     Replanned,
@@ -167,7 +169,32 @@ def test_every_line_says_what_and_so_what(capsys):
 
 def test_rows_that_are_computed_apart_are_told(capsys):
     show([dataclasses.replace(PLANNED, micro_batch_size=4)])
-    assert "744 steps of 16 rows (4 at once) x 256 = 4,096 tokens" in capsys.readouterr().out
+    assert "744 steps of 4 micro-batches x 4 rows x 256 = 4,096 tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("ranks", "rows", "told"),
+    [
+        (2, 8, "2 processes x 8 rows x 256 = 4,096 tokens"),
+        (2, 4, "2 processes x 2 micro-batches x 4 rows x 256 = 4,096 tokens"),
+        (3, 6, "3 processes x 6 rows x 256 (of 16 rows) = 4,096 tokens"),
+    ],
+)
+def test_how_a_step_is_cut_is_told_as_a_product(capsys, ranks, rows, told):
+    show([dataclasses.replace(PLANNED, micro_batch_size=rows, ranks=ranks)])
+    assert f"744 steps of {told}" in capsys.readouterr().out
+
+
+def test_rows_for_which_the_memory_did_not_suffice_are_told(capsys):
+    show([MicroBatchHalved(step=0, micro_batch_size=8, batch_size=16)])
+    assert "The memory did not suffice: 8 rows at once instead; a step still has 16 rows" in capsys.readouterr().out
+
+
+def test_a_later_last_step_is_told_with_the_schedule_that_holds(capsys):
+    show([Extended(step=10, old_steps=20, new_steps=40, old_fraction=0.5, new_fraction=1.0)])
+    said = capsys.readouterr().out
+    assert "on to step 40 instead of 20, on the schedule of a run of 40 steps" in said
+    assert "now 100% of its peak, and would have been 50%" in said
 
 
 def test_the_memory_it_will_take_is_told_beside_the_time(capsys):

@@ -3,15 +3,18 @@
 In: flags.  Out: a run folder, lines on the screen.  Used by: main.  Read next: train_screen.py.
 """
 
+import os
 import time
 from collections.abc import Sequence
+
+from pellucid.errors import UserError
 
 BEGUN = time.monotonic()
 
 
 def main(words: Sequence[str]) -> int:
     """Run the verb."""
-    if not {"-h", "--help"} & set(words):
+    if not {"-h", "--help"} & set(words) and os.environ.get("RANK", "0") == "0":
         # Before anything slow is imported: a person shall see at once that it has begun.
         print("pellucid train: reading the text and starting torch, a few seconds.", flush=True)
     from pellucid.cli.train_flags import parse_flags
@@ -21,6 +24,8 @@ def main(words: Sequence[str]) -> int:
 
     recipe = recipe_in(flags)
     if recipe is not None and recipe.is_series:
+        if os.environ.get("WORLD_SIZE", "1") != "1":
+            raise UserError("one process for a recipe of several runs", came="several", remedy="leave torchrun out")
         from pellucid.cli.train_series import carry_out_series
 
         return carry_out_series(recipe, flags)

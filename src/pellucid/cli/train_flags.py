@@ -31,14 +31,21 @@ def _partial(config: type, left_out: frozenset[str] = frozenset(), *, tell_defau
         [
             (
                 one.name,
-                unset(hints[one.name], helps[one.name], one.default if tell_defaults else None),
-                field(default=() if get_origin(hints[one.name]) is tuple else None),
+                *_flag(hints[one.name], helps[one.name], one.default, tell_defaults),
             )
             for one in dataclasses.fields(config)
             if one.name not in left_out
         ],
         kw_only=True,
     )
+
+
+def _flag(hint: Any, help_text: str, default: Any, tell_default: bool) -> tuple[Any, Any]:
+    """Type and default of the flag for a field: what is off unless switched on needs no value."""
+    if hint is bool and default is False and tell_default:
+        return Annotated[bool, tyro.conf.arg(help=help_text, help_behavior_hint="")], field(default=False)
+    shown = default if tell_default else None
+    return unset(hint, help_text, shown), field(default=() if get_origin(hint) is tuple else None)
 
 
 def field_help(config: type) -> dict[str, str]:
@@ -55,7 +62,8 @@ def field_help(config: type) -> dict[str, str]:
 
 def given(flags: Any) -> dict[str, Any]:
     """What was set on the command line."""
-    return {name: value for name, value in vars(flags).items() if value not in (None, ())}
+    untouched = {one.name: one.default for one in dataclasses.fields(flags)}
+    return {name: value for name, value in vars(flags).items() if value != untouched[name]}
 
 
 PresetName = Literal["default", "gpt2", "char-gpt"]
@@ -86,7 +94,10 @@ class TrainFlags:
     out: Text = None
     """The run folder. Default: runs/NAME-01, the next free number."""
     resume: Text = None
-    """Go on with this run folder; every other setting is the run's own."""
+    """Go on with this run folder, perhaps to another number of --steps, or for some more --minutes; every other setting
+    is the run's own."""
+    track: Text = None
+    """Also send the metrics to tensorboard, wandb or trackio, or to several of them with commas between."""
     preset: PresetName = "default"
     """The shape of the model: default can be exported anywhere."""
     tokenizer: Text = None

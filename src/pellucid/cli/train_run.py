@@ -9,31 +9,39 @@ import signal
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from pellucid.cli.arguments import text_argument
+from pellucid.cli.sources import sources_of, tokenizer_named, told
 from pellucid.cli.train_flags import TrainFlags, given
+from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_screen import TrainScreen
-from pellucid.data import Sources, builtin_corpus, open_sources
 from pellucid.errors import UserError
-from pellucid.train import Event, Finished, Planned, Request, Resumed, Wish, resume, train
+from pellucid.parallel import Ranks, joined_ranks, speaks_of_loss
+from pellucid.train import Event, Finished, Observer, Planned, Request, Resumed, Wish, join, resume, train
 from pellucid.training_config import TrainingConfig
 
-TOKENIZERS = {"char": "characters", "characters": "characters", "bpe": "bpe"}
-NAMED = 4  # sources; a pattern of the shell may give thousands
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 def carry_out(flags: TrainFlags, begun: float) -> int:
     """Make or go on with a run; 130 or 143 if a signal ended it early, with everything saved."""
-    with TrainScreen() as screen, stop_signals() as stop, warnings.catch_warnings():
+    with joined_ranks() as ranks, TrainScreen() as screen, stop_signals() as stop, warnings.catch_warnings():
         # An interruption while torch traces a step: it has been understood, and torch need not tell where.
         warnings.filterwarnings("ignore", message="Error detected in")
+        if not ranks.is_first:
+            return _take_part(ranks, stop)
+
+        observers: list[Observer] = [screen.show]
+        trackers = asked_trackers(flags.track)
 
         def observe(event: Event) -> None:
             stop.armed = stop.armed or isinstance(event, Planned | Resumed)  # from here on there is something to save
-            screen.show(event)
+            for observer in observers:
+                observer(event)
 
         def watch() -> Wish:
             if stop.wished == Wish.STOP:
@@ -41,10 +49,13 @@ def carry_out(flags: TrainFlags, begun: float) -> int:
             return stop.wished
 
         if flags.resume is not None:
-            _require_alone(flags)
-            finished = resume(Path(flags.resume), observe, begun=begun, watch=watch)
+            more = _more(flags)
+            with accompanied(Path(flags.resume), trackers, screen.say, observers):
+                finished = resume(Path(flags.resume), observe, begun=begun, watch=watch, ranks=ranks, **more)
         else:
-            finished = train(request_of(flags), observe, begun=begun, watch=watch)
+            request = request_of(flags)
+            with accompanied(request.out, trackers, screen.say, observers):
+                finished = train(request, observe, begun=begun, watch=watch, ranks=ranks)
     return exit_code(finished, stop.number)
 
 
@@ -53,13 +64,33 @@ def exit_code(finished: Finished, stopped_by: int | None) -> int:
     return 0 if finished.completed or stopped_by is None else EXIT_CODES[stopped_by]
 
 
-def _require_alone(flags: TrainFlags) -> None:
-    if flags != TrainFlags(resume=flags.resume):
+def _take_part(ranks: Ranks, stop: "StopSignal") -> int:
+    """A process that is not the first: it says nothing, and ends as the first does."""
+
+    def arm(event: Event) -> None:
+        stop.armed = True
+
+    try:
+        state = join(arm, ranks=ranks, watch=lambda: stop.wished)
+    except RuntimeError as error:
+        if stop.armed or not speaks_of_loss(error):
+            raise
+        return 1  # the first has ended before it began, and has said why
+    return 0 if state.step >= state.steps or stop.number is None else EXIT_CODES[stop.number]
+
+
+def _more(flags: TrainFlags) -> dict[str, Any]:
+    """How far a run is to go on: as planned, or to another step, or for some minutes."""
+    more = {name: getattr(flags.training, name) for name in ("steps", "minutes")}
+    alone = TrainFlags(resume=flags.resume, track=flags.track, training=replace(TrainFlags().training, **more))
+    if flags != alone or all(more.values()):
         raise UserError(
-            "--resume RUN alone",
+            "--resume RUN alone, or with --steps or --minutes",
             came="sources or other flags beside it",
             remedy="the run goes on with its own text and settings; for others, begin a new one",
         )
+    TrainingConfig(**more)  # refuses what is out of range
+    return more
 
 
 def request_of(flags: TrainFlags) -> Request:
@@ -68,10 +99,10 @@ def request_of(flags: TrainFlags) -> Request:
     if "prompt" in training:
         training["prompt"] = text_argument(training["prompt"])
     config = TrainingConfig(**training)
-    tokenizer = _tokenizer(flags.tokenizer)
+    tokenizer = tokenizer_named(flags.tokenizer)
     return Request(
-        sources=_sources(flags),
-        name=_told(flags.sources),
+        sources=sources_of(flags),
+        name=told(flags.sources),
         out=Path(flags.out) if flags.out is not None else free_folder(Path("runs"), _name(flags.sources)),
         training=config,
         preset=flags.preset,
@@ -83,38 +114,6 @@ def request_of(flags: TrainFlags) -> Request:
     )
 
 
-def _sources(flags: TrainFlags) -> Sources:
-    held_out = {} if flags.held_out is None else {"held_out_percent": flags.held_out}
-    if not flags.sources:
-        return builtin_corpus(**held_out)
-    return open_sources(
-        flags.sources,
-        encoding=flags.encoding,
-        text_column=flags.text_column,
-        drop_boilerplate=flags.drop_boilerplate,
-        **held_out,
-    )
-
-
-def _tokenizer(asked: str | None) -> str | None:
-    """The tokenizer as a request names it."""
-    if asked is None or asked in TOKENIZERS:
-        return TOKENIZERS.get(asked or "")
-    if not os.path.exists(asked):
-        raise UserError(
-            "--tokenizer char, bpe, or the path of a tokenizer.json",
-            came=f"'{asked}', where there is nothing",
-            remedy="choose one of the two, or check the path",
-        )
-    return asked
-
-
-def _told(sources: tuple[str, ...]) -> str:
-    """What the text is called on the screen."""
-    more = f" and {len(sources) - NAMED:,} more" if len(sources) > NAMED else ""
-    return ", ".join(sources[:NAMED]) + more or "Python's documentation"
-
-
 def _name(sources: tuple[str, ...]) -> str:
     """A folder's name after the first source."""
     stem = Path(sources[0]).absolute().stem if sources else "python-docs"
@@ -122,11 +121,12 @@ def _name(sources: tuple[str, ...]) -> str:
 
 
 def free_folder(parent: Path, name: str) -> Path:
-    """parent/name-01, or the first number that is free."""
+    """parent/name-01, or the first number that is free; torchrun's second attempt at a run finds the first one's."""
     number = 1
     while os.path.lexists(path := parent / f"{name}-{number:02d}"):
         number += 1
-    return path
+    again = number > 1 and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    return parent / f"{name}-{number - 1:02d}" if again else path
 
 
 class StopSignal:

@@ -20,7 +20,9 @@ from pellucid.train import (
     CoolingDown,
     Evaluated,
     Event,
+    Extended,
     Finished,
+    MicroBatchHalved,
     Noticed,
     Planned,
     Replanned,
@@ -119,6 +121,18 @@ class TrainScreen:
                     f"Planned again: {event.new_steps:,} steps fit instead of {event.old_steps:,}; one takes"
                     f" {event.step_seconds:.3f} s ({event.planned_step_seconds:.3f} s were expected)."
                 )
+            case MicroBatchHalved():
+                where = f"At step {event.step:,} the memory" if event.step else "The memory"
+                self.say(
+                    f"{where} did not suffice: {counted(event.micro_batch_size, 'row')} at once instead; a step still"
+                    f" has {counted(event.batch_size, 'row')}, and its numbers are the same."
+                )
+            case Extended():
+                self.say(
+                    f"It goes on to step {event.new_steps:,} instead of {event.old_steps:,}, on the schedule of a run"
+                    f" of {event.new_steps:,} steps: the learning rate is now {event.new_fraction:.0%} of its peak, and"
+                    f" would have been {event.old_fraction:.0%}."
+                )
             case CoolingDown():
                 self.say(
                     f"Saved at step {event.step:,}. Cooling down for {duration(event.seconds)}: the learning rate falls"
@@ -165,15 +179,20 @@ class TrainScreen:
         )
 
     def _planned(self, event: Planned) -> None:
-        model, rows = event.model, f"{event.batch_size}"
-        if event.micro_batch_size < event.batch_size:
-            rows += f" rows ({event.micro_batch_size} at once)"
+        model, rows = event.model, event.micro_batch_size
+        micro_batches = -(-event.batch_size // (event.ranks * rows))
+        parts = [f"{event.ranks} processes"] if event.ranks > 1 else []
+        parts += [f"{micro_batches} micro-batches"] if micro_batches > 1 else []
+        parts += [counted(rows, "row") if parts else f"{rows}"]
+        product = f"{' x '.join(parts)} x {model['context_length']}"
+        exact = event.ranks * micro_batches * rows == event.batch_size
+        equals = "=" if exact else f"(of {event.batch_size} rows) ="
         seconds = duration(event.steps * event.step_seconds)
         costs = f"about {size(event.memory_bytes)} and {seconds}" if event.memory_bytes else f"about {seconds}"
         layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(
             f"Plan: {event.parameters:,} weights ({layers}, {model['d_model']} wide, context"
-            f" {model['context_length']}); {steps} of {rows} x {model['context_length']} ="
+            f" {model['context_length']}); {steps} of {product} {equals}"
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )

@@ -235,12 +235,12 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
         for parameter, update in zip(parameters, updates, strict=True):
             cuts = group["row_slices"] or parameter.shape[0]
-            target = parameter
+            moved = parameter
             if is_cut(parameter):
                 update = whole(update)
-                target = torch.zeros_like(update)
-                moves.append((parameter, target))
-            for target, part in zip(target.split(cuts), update.split(cuts), strict=True):
+                moved = torch.zeros_like(update)
+                moves.append((parameter, moved))
+            for target, part in zip(moved.split(cuts), update.split(cuts), strict=True):
                 rows, columns = part.shape
                 distance = group["lr"] * update_factor(group["update_scale"], rows, columns)
                 kind = (group["steps"], group["precision"], rows, columns, part.dtype, part.device)

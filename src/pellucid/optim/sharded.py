@@ -34,7 +34,7 @@ def cut_like(tensor: Tensor, example: Any) -> Tensor:
         >>> cut_like(torch.ones(2), torch.zeros(2))
         tensor([1., 1.])
     """
-    if not is_cut(example):
+    if not is_cut(example) or is_cut(tensor):
         return tensor
     everywhere = type(example).from_local(tensor, example.device_mesh)
     return everywhere.redistribute(placements=example.placements)

@@ -6,7 +6,7 @@ In: the environment that torchrun sets.  Out: `Ranks`; modules that synchronise 
 command line.  Read next: ranks.py.
 """
 
-from pellucid.parallel.launch import joined_ranks, launched
+from pellucid.parallel.launch import joined_ranks, launched, speaks_of_loss
 from pellucid.parallel.ranks import ALONE, Ranks
 from pellucid.parallel.replicate import is_sharded, replicated, shard, synchronised
 
@@ -18,5 +18,6 @@ __all__ = [
     "launched",
     "replicated",
     "shard",
+    "speaks_of_loss",
     "synchronised",
 ]

@@ -47,6 +47,11 @@ def launched(environment: Mapping[str, str] | None = None) -> Ranks:
         ) from error
 
 
+def speaks_of_loss(error: RuntimeError) -> bool:
+    """Whether an error says that another process is gone."""
+    return any(sign in str(error) for sign in LOST)
+
+
 @contextmanager
 def joined_ranks() -> Generator[Ranks]:
     """The processes that torchrun started together, as long as the block lasts; alone, nothing is done.
@@ -66,7 +71,7 @@ def joined_ranks() -> Generator[Ranks]:
     try:
         yield ranks
     except RuntimeError as error:
-        if not any(sign in str(error) for sign in LOST):
+        if not speaks_of_loss(error):
             raise
         raise TrainingStopped(
             f"all {ranks.count} processes to stay to the end",

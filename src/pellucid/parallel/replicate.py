@@ -25,7 +25,7 @@ from pellucid.parallel.ranks import Ranks
 
 def replicated(module: nn.Module) -> DistributedDataParallel:
     """The module with gradients that every rank shares, as mean over ranks."""
-    return DistributedDataParallel(module, broadcast_buffers=False)  # the tables of positions are the same anyway
+    return DistributedDataParallel(module, forward_sync_buffers=False)  # tables of positions do not change
 
 
 def shard(model: nn.Module, ranks: Ranks, precision: str = "float32") -> None:

@@ -41,7 +41,7 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     """
     training, folder, ranks = parts.training, parts.folder, parts.ranks
     minutes = minutes_of(training)
-    fresh = {name: tensor.cpu().clone() for name, tensor in parts.model.state_dict().items()}
+    fresh = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
     parts.optimizer = recipe.optimizer
     pause_seconds = ranks.largest(parts.time_pause())
     deadline = last_step_at(begun, minutes, pause_seconds)
@@ -158,7 +158,7 @@ def put_back(model: TransformerLM, weights: dict[str, Tensor]) -> None:
     """Give a model, whole or cut over ranks, the weights it had."""
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
-            tensor.copy_(cut_like(weights[name].to(tensor.device), tensor))
+            tensor.copy_(cut_like(weights[name], tensor))
 
 
 def _ready(model: TransformerLM, device: str, training: TrainingConfig, rank: int) -> TransformerLM:
