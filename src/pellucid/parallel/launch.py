@@ -70,6 +70,7 @@ def joined_ranks() -> Generator[Ranks]:
         dist.init_process_group("gloo")
     try:
         yield ranks
+        dist.barrier()  # whoever leaves while others still send is a lost one to them
     except RuntimeError as error:
         if not speaks_of_loss(error):
             raise
