@@ -33,7 +33,7 @@ def lines(findings: Findings) -> list[str]:
 def sizes(findings: Findings) -> str:
     """What was scored."""
     all_of_it = findings.together
-    what = one_line(findings.documents[0].name, NAME_CELLS)
+    what = name_of(findings.documents[0])
     if findings.held_out:
         what = f"What the run held out, {counted(len(findings.documents), 'passage')}"
     elif len(findings.documents) > 1:
@@ -130,6 +130,17 @@ def how(findings: Findings) -> str:
     return f"[{kind} · {took}, {findings.tokens_per_second:,.0f} tokens/s]"
 
 
+def name_of(document: TextScore) -> str:
+    """A document's name on a line; of a long one the end, where paths differ.
+
+    Example:
+        >>> name_of(TextScore(name="a/" * 99 + "b.txt", characters=1, utf8_bytes=1, tokens=1, nats=1.0))[-12:]
+        '/a/a/a/b.txt'
+    """
+    name = document.name
+    return one_line(name if len(name) <= NAME_CELLS else f"…{name[1 - NAME_CELLS :]}", NAME_CELLS)
+
+
 def number(value: float) -> str:
     """A perplexity with as many digits as mean something.
 
@@ -186,4 +197,4 @@ def _figures(score: TextScore) -> dict[str, Any]:
 def _row(score: TextScore) -> tuple[str, ...]:
     perplexity = "–" if score.perplexity is None else number(score.perplexity)
     figures = (f"{score.bits_per_character:.3f}", f"{score.bits_per_byte:.3f}", perplexity, f"{score.characters:,}")
-    return (*figures, one_line(score.name, NAME_CELLS))
+    return (*figures, name_of(score))

@@ -152,7 +152,7 @@ class _Names:
         """A token, kept apart from the words around it."""
         if token_id not in self._known:
             (span,) = spans_of_ids(self._tokenizer, [token_id])
-            self._known[token_id] = Html(f"{OPEN}{escaped(span.shown)}{CLOSE}")
+            self._known[token_id] = Html(f"“{OPEN}{escaped(span.shown)}{CLOSE}”")
         return self._known[token_id]
 
 
@@ -164,7 +164,7 @@ def _tip(span: TokenSpan, found: Predictions, number: int, names: _Names) -> tup
         f"{names.of(token_id)} {likely(nats / math.log(2))}"
         for token_id, nats in zip(found.likeliest[number].tolist(), found.likeliest_nats[number].tolist(), strict=True)
     )
-    said = f"{names.of(span.token_id)} : {likely(bits)} · {bits:.2f} bits · {rank}&#10;Likeliest: {expected}"
+    said = f"{names.of(span.token_id)} {likely(bits)} · {bits:.2f} bits · {rank}&#10;Likeliest: {expected}"
     return bits, Html(said)
 
 

@@ -1,0 +1,116 @@
+import json
+import shutil
+
+import pytest
+
+from pellucid import presets
+from pellucid.checkpoint import RunFolder
+from pellucid.cli import evaluate_run
+from pellucid.cli.evaluate import EvaluateFlags
+from pellucid.cli.evaluate_run import carry_out
+from pellucid.data import Document, escape_bits, sources_of_texts
+from pellucid.errors import RunFolderError, UserError
+from pellucid.nn import TransformerLM
+from pellucid.text import character_tokenizer
+from tests.train.small_run import cut_short, small_sources, small_text, train_small
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        cut_short(patch)
+        path = tmp_path_factory.mktemp("runs") / "words"
+        train_small(path, sources=small_sources(8000))  # passages of 40 characters, longer than the context
+        return path
+
+
+@pytest.fixture
+def told(capsys):
+    def call(run, *files, **flags):
+        carry_out(EvaluateFlags(run=str(run), files=tuple(map(str, files)), json=True, **flags))
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.fixture
+def other(tmp_path):
+    path = tmp_path / "other.txt"
+    path.write_text(small_text(3000, seed=5).replace("q", "Ω"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A model without the text it learned from."""
+    tokenizer = character_tokenizer([small_text()])
+    folder = RunFolder.create(tmp_path / "bare", {})
+    sizes = {"d_model": 32, "num_heads": 2, "num_layers": 1, "context_length": 16}
+    model = TransformerLM(presets.default(vocab_size=tokenizer.vocab_size, **sizes))
+    tokenizer.save(folder.tokenizer_path)
+    folder.save_model(model.state_dict(), model.config)
+    return folder.path
+
+
+def test_the_price_of_an_escape_is_the_one_of_training(trained, other, told):
+    assert told(trained, other)["escape_bits"] == told(trained)["escape_bits"]
+
+
+def test_a_model_without_its_text_stands_beside_what_the_text_itself_tells(bare, other, told):
+    said = told(bare, other)
+    assert [one["name"] for one in said["yardsticks"]] == ["chance", "xz"]
+    assert (said["lead"], said["known_share"]) == (None, None)
+    assert said["escape_bits"] == escape_bits(3000, character_tokenizer([small_text()]).vocab_size)
+
+
+def test_a_model_without_its_text_has_nothing_held_out(bare, told):
+    with pytest.raises(RunFolderError, match="none: it has no tokens/: name a text"):
+        told(bare)
+
+
+def test_a_run_that_learned_from_everything_says_so(tmp_path, told, monkeypatch):
+    cut_short(monkeypatch)
+    sources = sources_of_texts([Document("a", small_text())], held_out_percent=0)
+    train_small(tmp_path / "all", sources=sources)
+    with pytest.raises(RunFolderError, match="everything was for training"):
+        told(tmp_path / "all")
+
+
+def test_a_run_whose_own_text_is_damaged_still_scores_files(trained, other, told, tmp_path):
+    copy = tmp_path / "damaged"
+    shutil.copytree(trained, copy)
+    (copy / "tokens" / "train.tokens").write_bytes(b"no tokens")
+    said = told(copy, other)
+    assert said["notes"][-1].startswith("The run's own text is left aside. Expected ")
+    assert [one["name"] for one in said["yardsticks"]] == ["chance", "xz"]
+    with pytest.raises(UserError):
+        told(copy)
+
+
+def test_of_a_long_text_a_part_is_measured_and_that_is_said(trained, other, told, monkeypatch):
+    whole = told(trained, other)
+    monkeypatch.setattr(evaluate_run, "MOST_MEASURED", 1000)
+    part = told(trained, other)
+    assert part["together"] == whole["together"]
+    assert part["lead"] is None
+    assert all("measured on 33% of the text" in one["note"] for one in part["yardsticks"])
+
+
+def test_of_a_long_training_text_a_part_makes_the_tables_and_that_is_said(trained, other, told, monkeypatch):
+    assert "of the text it learned from" in told(trained, other)["yardsticks"][0]["note"]
+    whole = evaluate_run._learned
+    monkeypatch.setattr(evaluate_run, "_learned", lambda material: (whole(material)[0] * 4, 1.0))
+    monkeypatch.setattr(evaluate_run, "MOST_TRAINING", 16_000)
+    assert "of 50% of the text it learned from" in told(trained, other)["yardsticks"][0]["note"]
+
+
+def test_the_held_out_passages_are_read_with_any_stride(trained, told):
+    assert told(trained)["together"]["loss"] == told(trained, stride=16)["together"]["loss"]
+    assert told(trained, stride=4)["together"]["loss"] != told(trained)["together"]["loss"]
+
+
+def test_a_page_is_written_and_named(trained, other, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    carry_out(EvaluateFlags(run=str(trained), files=(str(other),), tokens=str(page)))
+    assert "share it with care" in capsys.readouterr().out
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
