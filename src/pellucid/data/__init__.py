@@ -1,8 +1,8 @@
 """Text → batches: sources, the held-out split, token files, seeded and resumable batches.
 
     pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file →
-    token_writer → prepare → repeated_lines → card → prepared_folder → prepare_folder → shuffle → batches → windows
-                                                                                                     (reading order)
+    token_writer → prepare → repeated_lines → card → prepared_folder → encoding → prepare_folder → shuffle → batches
+    → windows                                                                                        (reading order)
 
 In: files, folders, a tokenizer.  Out: training batches and held-out windows.  Used by: train, yardsticks, the
 command line.  Read next: pieces.py.
@@ -10,10 +10,11 @@ command line.  Read next: pieces.py.
 
 from pellucid.data.batches import Batches
 from pellucid.data.corpus import builtin_corpus
+from pellucid.data.encoding import Progress
 from pellucid.data.look_alikes import told_differences
 from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
-from pellucid.data.prepare_folder import Progress, prepare_folder
+from pellucid.data.prepare_folder import prepare_folder
 from pellucid.data.prepared_folder import PreparedFolder, is_prepared
 from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
 from pellucid.data.split import Passage, Split, SplitSample, passages, sample_split, split_of, training_texts

@@ -2,7 +2,7 @@
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
 vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
-encoding_pool.
+encoding_worker · encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -12,7 +12,8 @@ from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_
 from pellucid.text.characters import character_tokenizer
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
-from pellucid.text.encoding_pool import Encoded, EncodingPool, Stretch
+from pellucid.text.encoding_pool import EncodingPool
+from pellucid.text.encoding_worker import Encoded, Stretch
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.scripts import letters_by_script
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT

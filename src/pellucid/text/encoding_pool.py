@@ -4,56 +4,31 @@ The library's own threads wait for each other (two encode hardly faster than one
 token; processes wait for nobody, each holds the records of one small task, and what comes back is two or four bytes a
 token. A task's ids depend on its text alone, so nothing depends on how many processes there are.
 
-Workers are started anew and not copied: they import this room, which knows no torch. They leave Ctrl-C to their parent,
-and end when it is gone.
+A worker is a new Python that imports this room and no torch. It is in a group of its own, so that Ctrl-C does not reach
+it, and it ends when its input does: when the pool is closed, or its owner was killed.
 
-In: a tokenizer, tasks.  Out: `Stretch`, `Encoded`, `EncodingPool`.  Used by: data.  Read next: the room data.
+In: a tokenizer, tasks.  Out: `EncodingPool`.  Used by: data.  Read next: the room data.
 """
 
-import os
-import signal
-import threading
+import subprocess
+import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Any
-
-import numpy as np
+from typing import BinaryIO, cast
 
 from pellucid.errors import TokenizerError, UserError
-from pellucid.text.tally import Tally, tally
+from pellucid.text.encoding_worker import Encoded, Refused, Stretch, encode_task, receive, send
 from pellucid.text.tokenizer import TextTokenizer
 
 WAITING = 2
 """Tasks for each process, so that none is ever without one, and little text waits."""
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """A piece of text, and what is wanted of it."""
-
-    text: str
-    encoded: int
-    """How many of its characters shall become ids, the first ones; all are counted."""
-    may_escape: bool
-    """Whether characters without an id may be left out, and counted; else they are an error."""
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """What became of a stretch."""
-
-    ids: np.ndarray
-    escaped: int
-    tally: Tally
-
+START = "from pellucid.text.encoding_worker import work; work()"
 
 Task = Sequence[Stretch]
-Failure = tuple[str, str, str]
 
 
 class EncodingPool:
@@ -64,7 +39,7 @@ class EncodingPool:
         processes: How many; 1 works in this very process.
 
     Example:
-        >>> from pellucid.text import character_tokenizer
+        >>> from pellucid.text import Stretch, character_tokenizer
         >>> with EncodingPool(character_tokenizer(["banana"]), processes=1) as pool:
         ...     [[found.ids.tolist() for found in task] for task in pool.encoded([[Stretch("nab", 2, False)]])]
         [[[3, 1]]]
@@ -73,21 +48,31 @@ class EncodingPool:
     def __init__(self, tokenizer: TextTokenizer, *, processes: int) -> None:
         self.processes = processes
         self._tokenizer = tokenizer
-        self._executor: ProcessPoolExecutor | None = None
+        self._workers: list[subprocess.Popen[bytes]] = []
+        self._idle: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
 
     def __enter__(self) -> "EncodingPool":
         if self.processes > 1:
-            self._executor = ProcessPoolExecutor(
-                self.processes,
-                mp_context=get_context("spawn"),
-                initializer=_begin,
-                initargs=(self._tokenizer.definition, self._tokenizer.end_of_text),
-            )
+            self._threads = ThreadPoolExecutor(self.processes)  # one waits for each worker
+            for _ in range(self.processes):
+                worker = subprocess.Popen(
+                    [sys.executable, "-c", START], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+                )
+                self._workers.append(worker)
+                self._threads.submit(self._begin, worker)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=True, cancel_futures=True)
+        for worker in self._workers:
+            if kind is not None:
+                worker.kill()  # what it is at is not wanted any more
+            with suppress(OSError):  # it has gone before
+                _pipe(worker.stdin).close()
+        if self._workers:
+            self._threads.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.wait()
+            _pipe(worker.stdout).close()
 
     def encoded(self, tasks: Iterable[Task]) -> Iterator[list[Encoded]]:
         """Encode tasks side by side.
@@ -102,77 +87,50 @@ class EncodingPool:
             TokenizerError: if a stretch has characters without an id and may not lose them.
             UserError: if a process was killed from outside.
         """
-        if self._executor is None:
-            for task in tasks:
-                yield _answer(encode_task(self._tokenizer, task))
+        if not self._workers:
+            yield from (encode_task(self._tokenizer, task) for task in tasks)
             return
-        waiting: deque[Future[list[Encoded] | Failure]] = deque()
+        waiting: deque[Future[list[Encoded]]] = deque()
+        for task in tasks:
+            waiting.append(self._threads.submit(self._one, task))
+            if len(waiting) >= WAITING * self.processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def _begin(self, worker: subprocess.Popen[bytes]) -> None:
+        """Tell a worker what to encode with; if it is gone already, its first task will show it."""
+        with suppress(UserError):
+            self._to(worker, (self._tokenizer.definition, self._tokenizer.end_of_text))
+        self._idle.put(worker)
+
+    def _one(self, task: Task) -> list[Encoded]:
+        """Have a worker do a task, and wait for it."""
+        worker = self._idle.get()
         try:
-            for task in tasks:
-                waiting.append(self._executor.submit(_work, task))
-                if len(waiting) >= WAITING * self.processes:
-                    yield _answer(waiting.popleft().result())
-            while waiting:
-                yield _answer(waiting.popleft().result())
-        except BrokenProcessPool as error:
-            raise UserError(
-                f"{self.processes} processes that encode text",
-                came="one that was killed from outside, perhaps for want of memory",
-                remedy="run the same command again, with fewer --processes if memory is short",
-            ) from error
+            self._to(worker, task)
+            answer = receive(_pipe(worker.stdout), list[Encoded] | Refused)
+        except EOFError as error:
+            raise self._killed() from error
+        finally:
+            self._idle.put(worker)
+        if isinstance(answer, Refused):
+            raise TokenizerError(answer.expected, came=answer.came, remedy=answer.remedy)
+        return answer
+
+    def _to(self, worker: subprocess.Popen[bytes], message: object) -> None:
+        try:
+            send(_pipe(worker.stdin), message)
+        except (BrokenPipeError, ValueError) as error:  # it is gone; or the pool is being closed
+            raise self._killed() from error
+
+    def _killed(self) -> UserError:
+        return UserError(
+            f"{self.processes} processes that encode text",
+            came="one that was killed from outside, perhaps for want of memory",
+            remedy="run the same command again, with fewer --processes if memory is short",
+        )
 
 
-def encode_task(tokenizer: TextTokenizer, task: Task) -> list[Encoded] | Failure:
-    """Encode the stretches of one task; what the tokenizer refuses comes back as the parts of its sentence.
-
-    Args:
-        tokenizer: What to encode with.
-        task: Stretches of text.
-    """
-    texts, escaped = [], []
-    for stretch in task:
-        text = full = stretch.text[: stretch.encoded]
-        if stretch.may_escape and (unknown := tokenizer.unknown_characters(text)):
-            text = text.translate(dict.fromkeys(map(ord, unknown)))
-        texts.append(text)
-        escaped.append(len(full) - len(text))
-    try:
-        ids = tokenizer.encode_batch(texts)
-    except TokenizerError as error:
-        return error.expected, error.came, error.remedy
-    kind = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
-    return [
-        Encoded(some.astype(kind), missing, tally(stretch.text))
-        for some, missing, stretch in zip(ids, escaped, task, strict=True)
-    ]
-
-
-def _answer(found: list[Encoded] | Failure) -> list[Encoded]:
-    if isinstance(found, tuple):
-        expected, came, remedy = found
-        raise TokenizerError(expected, came=came, remedy=remedy)
-    return found
-
-
-_worker: dict[str, Any] = {}
-"""In a worker: its tokenizer."""
-
-
-def _begin(definition: str, end_of_text: str) -> None:
-    """What a worker does first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads inside would be as many again as there are processes
-    _worker["tokenizer"] = TextTokenizer(definition, end_of_text=end_of_text)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot say goodbye: without this, its workers would wait for it forever."""
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _work(task: Task) -> list[Encoded] | Failure:
-    return encode_task(_worker["tokenizer"], task)
+def _pipe(stream: object) -> BinaryIO:
+    return cast(BinaryIO, stream)

@@ -5,7 +5,8 @@ r"""What a text is made of, counted piece by piece: characters, lines, and a has
 Two different lines have one hash about once in 2^64 pairs; all lines of a piece are hashed at once. Pieces are counted
 apart, on any process, and added up.
 
-In: pieces of text.  Out: `Tally`, `tally`.  Used by: encoding_pool.py, the data card.  Read next: encoding_pool.py.
+In: pieces of text.  Out: `Tally`, `tally`.  Used by: encoding_worker.py, the data card.
+Read next: encoding_worker.py.
 Source: Carter and Wegman, "Universal classes of hash functions" (1979), section on sums of table entries.
 """
 
