@@ -6,7 +6,7 @@ import torch
 
 from pellucid.data import Document, prepare, sources_of_texts
 from pellucid.text import character_tokenizer
-from pellucid.train.evaluation import evaluate, reading
+from pellucid.train.evaluation import evaluate
 from tests.train.small_run import small_model, small_sources
 
 NEW = "Ω"  # held out only
@@ -61,25 +61,6 @@ def test_dropout_sleeps_and_no_random_number_is_drawn(data):
     scores = [evaluate(model, prepared, tokenizer.end_of_text_id) for _ in range(2)]
     assert scores[0] == scores[1]
     assert torch.equal(torch.get_rng_state(), state)
-    assert model.training
-
-
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("fused", [True, False])
-def test_afterwards_the_model_is_as_it_was(model, training, fused):
-    model.train(training).use_fused_attention(fused)
-    with reading(model):
-        assert not model.training
-        assert not torch.is_grad_enabled()
-    assert model.training == training
-    assert all(block.attention.fused == fused for block in model.blocks)
-    assert torch.is_grad_enabled()
-
-
-def test_it_is_so_even_if_reading_fails(model):
-    model.train()
-    with pytest.raises(KeyError), reading(model):
-        raise KeyError
     assert model.training
 
 

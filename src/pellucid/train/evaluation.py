@@ -2,40 +2,21 @@
 
 The ten held-out passages are scored apart, each in windows of the context length that do not overlap, always eagerly
 and in float32: the figure does not depend on how the run computes its steps. Every character counts in the denominator,
-and one the tokenizer cannot write costs the same escape as it costs the n-gram tables.
+and one the tokenizer cannot write costs the same escape as it costs the n-gram tables. `inspection.surprises` gives the
+same figure (a test compares them); here the model is called whole, as one that is cut over processes must be.
 
 In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command line.  Read next: sample.py.
 """
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
-from typing import cast
-
-import torch
 
 from pellucid.data import PreparedData, windows
+from pellucid.inspection import reading
 from pellucid.loss import summed_cross_entropy
-from pellucid.nn import TransformerBlock, TransformerLM
+from pellucid.nn import TransformerLM
 from pellucid.yardsticks import Score
 
 TOKENS_AT_ONCE = 4096  # rows x context; more does not run faster on a CPU and needs more memory
-
-
-@contextmanager
-def reading(model: TransformerLM) -> Generator[TransformerLM]:
-    """The model as evaluation and sampling use it: no dropout, torch's attention kernel; afterwards as before."""
-    attentions = [cast(TransformerBlock, block).attention for block in model.blocks]
-    was_training, was_fused = model.training, [attention.fused for attention in attentions]
-    model.eval()
-    model.use_fused_attention(True)
-    try:
-        with torch.no_grad():
-            yield model
-    finally:
-        model.train(was_training)
-        for attention, fused in zip(attentions, was_fused, strict=True):
-            attention.fused = fused
 
 
 def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score | None:
