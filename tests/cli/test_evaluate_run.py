@@ -6,7 +6,7 @@ import pytest
 from pellucid import presets
 from pellucid.checkpoint import RunFolder
 from pellucid.cli import evaluate_run
-from pellucid.cli.evaluate import EvaluateFlags
+from pellucid.cli.evaluate_flags import EvaluateFlags
 from pellucid.cli.evaluate_run import carry_out
 from pellucid.data import Document, escape_bits, sources_of_texts
 from pellucid.errors import RunFolderError, UserError

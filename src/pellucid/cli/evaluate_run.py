@@ -13,8 +13,8 @@ from typing import Any
 import pellucid
 from pellucid.checkpoint import RunFolder
 from pellucid.cli.arguments import text_from_stdin
-from pellucid.cli.evaluate import EvaluateFlags
 from pellucid.cli.evaluate_findings import Findings
+from pellucid.cli.evaluate_flags import EvaluateFlags
 from pellucid.cli.evaluate_lines import NAME_CELLS, as_json, lines
 from pellucid.cli.evaluate_page import check_page, write_page
 from pellucid.cli.evaluate_progress import ReadingProgress
@@ -37,7 +37,9 @@ def carry_out(flags: EvaluateFlags) -> None:
     """Score, and tell."""
     if flags.tokens:
         check_page(Path(flags.tokens))
-    loaded = pellucid.load(flags.run, device=check_device(flags.device, Capabilities.of_this_machine()))
+    loaded = pellucid.load(
+        flags.run, device=check_device(flags.device, Capabilities.of_this_machine()), own_code=flags.own_code
+    )
     with fast_float32():
         findings, scored = (_on_files if flags.files else _on_held_out)(flags, loaded)
         if flags.tokens:
