@@ -83,7 +83,7 @@ IMPOSSIBLE = {
     "a tied head with a bias": ({"tie_embeddings": True, "head_bias": True}, "tie_embeddings and head_bias together"),
     "a local layer without a window": ({"layer_pattern": ("local",)}, "a window for the local layers"),
     "an unknown layer": ({"window": 4, "layer_pattern": ("local", "far")}, "global and local, but got 'far'"),
-    "an unknown norm": ({"norm": "batch"}, r"norm to be one of rms \| layer \| none, but got 'batch'"),
+    "an unknown norm": ({"norm": "batch"}, r"norm to be one of rms \| layer \| none \| FILE.py:NAME, but got 'batch'"),
     "an unknown feed-forward": ({"feed_forward": "relu"}, "feed_forward to be one of swiglu .* but got 'relu'"),
     "an unknown placement": ({"norm_placement": "both"}, "norm_placement to be one of pre .* but got 'both'"),
     "unknown positions": ({"positions": "alibi"}, "positions to be one of rope .* but got 'alibi'"),

@@ -90,7 +90,10 @@ def test_minutes_replace_steps_and_steps_minutes():
         ),
         ("steps = 3\n[model]", "settings that exist, but got steps: perhaps you meant training.steps"),
         ("[modle]\nnorm = 'rms'", "got modle: perhaps you meant"),
-        ("[model]\nnorm = 'rmss'", "model.norm to be rms or layer or none, but got 'rmss': perhaps you meant rms"),
+        (
+            "[model]\nnorm = 'rmss'",
+            "model.norm to be rms or layer or none or FILE.py:NAME, but got 'rmss': perhaps you meant rms",
+        ),
         ("[model]\nnum_layers = 'two'", "model.num_layers to be a whole number, but got 'two'"),
         ("[model]\nnum_layers = true", "model.num_layers to be a whole number, but got True"),
         ("[variants.x]\nmodel.dropout = 'much'", "variants.x.model.dropout to be a number, but got 'much'"),
@@ -147,6 +150,11 @@ def test_paths_start_from_the_recipes_folder(tmp_path):
     settings = read(tmp_path, 'sources = ["a", "/b"]\ntokenizer = "t/tokenizer.json"').settings
     assert settings["sources"] == (str(tmp_path / "a"), "/b")
     assert settings["tokenizer"] == str(tmp_path / "t/tokenizer.json")
+
+
+def test_a_part_of_ones_own_is_looked_for_beside_the_recipe(tmp_path):
+    recipe = read(tmp_path, '[variants.mine]\nmodel.feed_forward = "mine.py:ReGLU"')
+    assert recipe.variants == {"mine": {"model.feed_forward": f"{tmp_path}/mine.py:ReGLU"}}
 
 
 def test_a_mistake_in_a_variant_names_it(tmp_path):

@@ -16,7 +16,8 @@ from typing import Any
 
 import torch
 
-from pellucid.checkpoint import RunFolder, read_model
+from pellucid import own_parts
+from pellucid.checkpoint import RunFolder, read_config, read_model
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
@@ -95,15 +96,17 @@ class Loaded:
             raise TokenizerError(error.expected, came=error.came, remedy=remedy) from None
 
 
-def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
+def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool = False) -> Loaded:
     """Open a model.
 
     Args:
         path: A run folder, or a folder with a model.safetensors, config.json and tokenizer.json of ours.
         device: Where to put the model.
+        own_code: Run the code in its own_parts/, if it was made with parts that somebody wrote.
 
     Raises:
-        ModelFileError: if there is no model, or not one that can be read; it says what can.
+        ModelFileError: if there is no model, or not one that can be read; it says what can. Also if it needs somebody's
+            code to be run, and own_code is not said.
         TokenizerError: if the tokenizer is missing or is not the model's own.
     """
     if not isinstance(path, str | Path) or not str(path):
@@ -116,6 +119,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu") -> Loaded:
         raise ModelFileError(
             f"a model in '{path}'", came="a run that has not saved one yet", remedy="wait, or let it train on"
         )
+    if own_code:
+        own_parts.allow_kept(read_config(path), path)
     model, tokenizer = read_model(path), load_tokenizer(path)
     _require_a_pair(model, tokenizer, facts, path)
     return Loaded(model.to(device), tokenizer, facts)

@@ -10,9 +10,10 @@ Read next: nn/linear.py.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from pellucid.errors import ConfigError
 
@@ -22,7 +23,11 @@ FeedForwardKind = Literal["swiglu", "geglu", "gelu", "silu", "relu2"]
 Gelu = Literal["exact", "tanh"]
 PositionsKind = Literal["rope", "learned", "none"]
 QkNorm = Literal["none", "head", "projection"]
+AttentionKind = Literal["multi-head"]
 LayerReach = Literal["global", "local"]
+OwnPart = str
+"""A part of one's own, FILE.py:NAME; in a run's description with the hash of the file, file.py:NAME@SHA256."""
+OWN_PART = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)(@(?P<sha256>[0-9a-f]{64}))?", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +93,9 @@ class ModelConfig:
     """Ids at the end of the vocabulary that no token uses (padding rows); their logits are -inf."""
 
     # --- norm
-    norm: Norm = "rms"
-    """rms: divide by the root mean square; layer: also subtract the mean, and add a bias; none: leave out."""
+    norm: Norm | OwnPart = "rms"
+    """rms: divide by the root mean square; layer: also subtract the mean, and add a bias; none: leave out; or a class
+    of your own, FILE.py:NAME."""
     norm_epsilon: float = 1e-6
     """Added to the mean square before the root."""
     norm_placement: NormPlacement = "pre"
@@ -100,8 +106,9 @@ class ModelConfig:
     """Whether layer norms have a bias (rms norms never do)."""
 
     # --- feed-forward
-    feed_forward: FeedForwardKind = "swiglu"
-    """swiglu, geglu: gated by SiLU or GELU; gelu, silu, relu2: one hidden layer with that activation."""
+    feed_forward: FeedForwardKind | OwnPart = "swiglu"
+    """swiglu, geglu: gated by SiLU or GELU; gelu, silu, relu2: one hidden layer with that activation; or a class of
+    your own, FILE.py:NAME."""
     gelu: Gelu = "exact"
     """exact: x * Phi(x); tanh: the approximation GPT-2 uses."""
 
@@ -116,6 +123,8 @@ class ModelConfig:
     """How rotary frequencies are stretched in global layers. Default: not at all."""
 
     # --- attention
+    attention: AttentionKind | OwnPart = "multi-head"
+    """multi-head: ours, with num_heads and num_kv_heads; or a class of your own, FILE.py:NAME."""
     qk_norm: QkNorm = "none"
     """head: RMS norm of each head's queries and keys; projection: of all heads together."""
     attention_scale: float | None = None
@@ -171,6 +180,12 @@ class ModelConfig:
         """Whether the feed-forward part multiplies by a gate."""
         return self.feed_forward in ("swiglu", "geglu")
 
+    @property
+    def own_parts(self) -> dict[str, OwnPart]:
+        """Parts that are somebody's own, by the field that names them; no common runtime has these."""
+        named = {"attention": self.attention, "feed_forward": self.feed_forward, "norm": self.norm}
+        return {field: part for field, part in named.items() if is_own_part(part)}
+
     def layer_is_local(self, layer: int) -> bool:
         """Whether block `layer` attends through the sliding window."""
         if self.window is None:
@@ -215,6 +230,16 @@ class ModelConfig:
         )
 
 
+def is_own_part(value: object) -> bool:
+    """Whether a value names a class in a Python file.
+
+    Example:
+        >>> is_own_part("mine.py:ReGLU"), is_own_part("swiglu"), is_own_part(None)
+        (True, False, False)
+    """
+    return isinstance(value, str) and OWN_PART.fullmatch(value) is not None
+
+
 def _require(condition: bool, expected: str, came: str, remedy: str) -> None:
     if not condition:
         raise ConfigError(expected, came=came, remedy=remedy)
@@ -228,7 +253,10 @@ def _check_kinds(config: ModelConfig | RopeScaling) -> None:
         kind = kinds[0]
         if value is None and NoneType in kinds:
             continue
-        if isinstance(kind, str):
+        if str in kinds and get_origin(kind) is Literal:  # or a part of one's own
+            words = get_args(kind)
+            expected, fits = f"one of {' | '.join(words)} | FILE.py:NAME", value in words or is_own_part(value)
+        elif isinstance(kind, str):
             expected, fits = f"one of {' | '.join(kinds)}", value in kinds
         elif kind is int:
             expected, fits = "a whole number", isinstance(value, int) and value is not True and value is not False

@@ -28,7 +28,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 
 from pellucid.errors import ConfigError, PellucidError
-from pellucid.model_config import ModelConfig
+from pellucid.model_config import ModelConfig, is_own_part
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 Settings = dict[str, Any]
@@ -127,9 +127,10 @@ def looks_like_recipe(path: Path) -> bool:
         return False
     try:
         content = path.read_bytes().decode()
-        return bool(tomllib.loads(content).keys() & set(TABLES))
     except UnicodeDecodeError:
         return False
+    try:
+        return bool(tomllib.loads(content).keys() & set(TABLES))
     except tomllib.TOMLDecodeError:
         return bool(re.search(rf"^\s*\[({'|'.join(TABLES)})[].]|^\s*seeds\s*=", content, re.MULTILINE))
 
@@ -204,6 +205,8 @@ def _flat(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _value(value: Any, hint: Any, place: str) -> Any:
     try:
+        if str in get_args(hint) and _words(hint) and not is_own_part(value):
+            return msgspec.convert(value, get_args(hint)[0])  # one of the words
         return msgspec.convert(value, hint)
     except msgspec.ValidationError:
         expected = f"{place} to be {_kind(hint)}"
@@ -222,6 +225,7 @@ def _words(hint: Any) -> list[str]:
 
 def _kind(hint: Any) -> str:
     if words := _words(hint):
+        words += ["FILE.py:NAME"] if str in get_args(hint) else []
         return ("a list of " if get_origin(hint) is tuple else "") + " or ".join(words)
     kinds = [KINDS[kind] for kind in (get_args(hint) or (hint,)) if kind in KINDS]
     return ("a list of " if get_origin(hint) in (tuple, list) else "") + (" or ".join(kinds) or str(hint))
@@ -245,7 +249,7 @@ def _with_paths(settings: Settings, folder: Path) -> Settings:
         settings["sources"] = tuple(str(folder / source) for source in settings["sources"])
     if settings.get("tokenizer", "").endswith(".json"):
         settings["tokenizer"] = str(folder / settings["tokenizer"])
-    return settings
+    return {name: str(folder / value) if is_own_part(value) else value for name, value in settings.items()}
 
 
 def _name(name: str, place: str) -> str:

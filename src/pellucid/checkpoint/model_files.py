@@ -15,6 +15,7 @@ import msgspec
 import torch
 from torch import Tensor
 
+from pellucid import own_parts
 from pellucid.checkpoint.durable import write_durably
 from pellucid.checkpoint.tensor_file import load_weights, plain_names, read_tensors, without_copies, write_tensors
 from pellucid.errors import ModelFileError
@@ -46,6 +47,7 @@ def write_model(folder: Path, model_tensors: Mapping[str, Tensor], config: Model
             remedy="save this model with tie_embeddings=False",
         )
     described = {"format": FORMAT, "version": VERSION, "model": msgspec.to_builtins(config)}
+    own_parts.keep(config, folder, write_durably)
     write_durably(folder / CONFIG, json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
     write_tensors(folder / WEIGHTS, tensors, facts)
 
@@ -106,6 +108,9 @@ def read_model(folder: Path) -> TransformerLM:
 
 def empty_model(config: ModelConfig) -> TransformerLM:
     """A model whose weights hold nothing yet: quick to make, and no random stream is touched."""
+    if config.own_parts:  # it may hold more than weights, and draw them
+        with torch.random.fork_rng(devices=[]):
+            return TransformerLM(config)
     with torch.device("meta"):
         model = TransformerLM(config)
     return model.to_empty(device="cpu")

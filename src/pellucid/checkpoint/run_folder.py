@@ -40,7 +40,7 @@ except ImportError:  # Windows has no flock; there two processes are not kept ap
     fcntl = None
 
 RUN, LOCK = "run.json", ".lock"
-CONTENTS = (RUN, WEIGHTS, CONFIG, "tokenizer.json", "tokens", "metrics.jsonl", "checkpoints", "report.html")
+CONTENTS = (RUN, WEIGHTS, CONFIG, "tokenizer.json", "own_parts", "tokens", "metrics.jsonl", "checkpoints", "report.html")
 
 
 class RunFolder:

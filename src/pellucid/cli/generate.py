@@ -36,6 +36,8 @@ class GenerateFlags:
     """Text to go on from, or - to read it from standard input. Default: the beginning of a document."""
     generation: tyro.conf.OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
     """How tokens are chosen (temperature, then top-k, then top-p, then min-p), and when to stop."""
+    own_code: bool = False
+    """Run the code in the model's own_parts/, if it was made with parts that somebody wrote; read it first."""
     json: bool = False
     """One JSON object a line for each text, with its seed, token counts and why it ended."""
 
@@ -45,7 +47,7 @@ def main(words: Sequence[str]) -> None:
     flags = parse(GenerateFlags, words, "generate")
     prompt = text_from_stdin() if flags.prompt == "-" else text_argument(flags.prompt)
     config = dataclasses.replace(flags.generation, stop=tuple(map(text_argument, flags.generation.stop)))
-    loaded = pellucid.load(flags.run)
+    loaded = pellucid.load(flags.run, own_code=flags.own_code)
     writing = loaded.writing([prompt], config=config)
     for sentence in loaded.told(prompt):
         print(printable(sentence), file=sys.stderr)

@@ -152,6 +152,8 @@ def _explain(error: BaseException, debug: bool) -> int:
         return 128 + 13  # SIGPIPE's number, as shells report it
     if debug:
         traceback.print_exception(error)
+    if own := sys.modules.get("pellucid.own_parts"):  # somebody's own code may have failed, and not ours
+        error = own.blamed(error) or error
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         error = UserError("room to write", came="none left on the device", remedy="make room, and run it again")
     match error:

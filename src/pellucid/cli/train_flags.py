@@ -93,6 +93,9 @@ class TrainFlags:
     """How long, and how it is computed."""
     out: Text = None
     """The run folder. Default: runs/NAME-01, the next free number."""
+    own_code: bool = False
+    """Run code that a recipe names, or that lies in own_parts/ of the run to go on with: read it first. A FILE.py that
+    you name in a flag needs no such word."""
     resume: Text = None
     """Go on with this run folder, perhaps to another number of --steps, or for some more --minutes; every other setting
     is the run's own."""
@@ -129,8 +132,8 @@ def parse_flags(words: Sequence[str]) -> TrainFlags:
     return parse(TrainFlags, words, "train")
 
 
-OUTSIDE_RECIPES = frozenset({"out", "resume"})
-"""Flags that say where, not what."""
+OUTSIDE_RECIPES = frozenset({"out", "resume", "track", "own_code"})
+"""Flags that say where to, and what is allowed, not what."""
 
 
 def recipe_fields() -> dict[str, Any]:

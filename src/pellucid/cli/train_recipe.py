@@ -10,7 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from pellucid.cli.printable import printable
-from pellucid.cli.train_flags import TrainFlags, as_settings, from_settings, recipe_fields
+from pellucid.cli.train_flags import OUTSIDE_RECIPES, TrainFlags, as_settings, from_settings, recipe_fields
+from pellucid.errors import ConfigError
+from pellucid.model_config import is_own_part
 from pellucid.run_config import TABLES, RecipeFile, Settings, looks_like_recipe, over, read_recipe
 
 
@@ -26,7 +28,15 @@ def recipe_in(flags: TrainFlags) -> RecipeFile | None:
     if not looks_like_recipe(first):
         print(printable(f"{first} is read as text: a recipe has {', '.join(TABLES[:-1])} or {TABLES[-1]} at its top."))
         return None
-    return read_recipe(first, recipe_fields())
+    recipe = read_recipe(first, recipe_fields())
+    named = [value for settings in (recipe.settings, *recipe.variants.values()) for value in settings.values()]
+    if any(map(is_own_part, named)) and not flags.own_code:
+        raise ConfigError(
+            f"your consent to run the code that {first} names",
+            came=f"none for {', '.join(value for value in named if is_own_part(value))}",
+            remedy="read it, and say --own-code if you trust it",
+        )
+    return recipe
 
 
 def flag_settings(flags: TrainFlags) -> Settings:
@@ -36,4 +46,7 @@ def flag_settings(flags: TrainFlags) -> Settings:
 
 def composed(recipe: RecipeFile, flags: TrainFlags) -> TrainFlags:
     """The flags that say what a recipe of one run and the command line say together."""
-    return from_settings(over(recipe.settings, flag_settings(flags)), out=flags.out)
+    whole = from_settings(over(recipe.settings, flag_settings(flags)))
+    for name in OUTSIDE_RECIPES:
+        setattr(whole, name, getattr(flags, name))
+    return whole

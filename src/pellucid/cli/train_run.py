@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from pellucid.cli.arguments import text_argument
+from pellucid.cli.own_code import run_own_code
 from pellucid.cli.sources import sources_of, tokenizer_named, told
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_report import accompanied, asked_trackers
@@ -29,6 +30,7 @@ EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 def carry_out(flags: TrainFlags, begun: float) -> int:
     """Make or go on with a run; 130 or 143 if a signal ended it early, with everything saved."""
+    run_own_code(flags)
     with joined_ranks() as ranks, TrainScreen() as screen, stop_signals() as stop, warnings.catch_warnings():
         # An interruption while torch traces a step: it has been understood, and torch need not tell where.
         warnings.filterwarnings("ignore", message="Error detected in")
@@ -82,7 +84,12 @@ def _take_part(ranks: Ranks, stop: "StopSignal") -> int:
 def _more(flags: TrainFlags) -> dict[str, Any]:
     """How far a run is to go on: as planned, or to another step, or for some minutes."""
     more = {name: getattr(flags.training, name) for name in ("steps", "minutes")}
-    alone = TrainFlags(resume=flags.resume, track=flags.track, training=replace(TrainFlags().training, **more))
+    alone = TrainFlags(
+        resume=flags.resume,
+        track=flags.track,
+        own_code=flags.own_code,
+        training=replace(TrainFlags().training, **more),
+    )
     if flags != alone or all(more.values()):
         raise UserError(
             "--resume RUN alone, or with --steps or --minutes",

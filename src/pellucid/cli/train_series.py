@@ -13,16 +13,19 @@ import shlex
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from pellucid import own_parts
 from pellucid.checkpoint import RunFolder
 from pellucid.checkpoint.durable import write_durably
 from pellucid.cli.compare import printed, write_page
 from pellucid.cli.train_flags import TrainFlags, from_settings
 from pellucid.cli.train_recipe import flag_settings
+from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_run import EXIT_CODES, StopSignal, request_of, stop_signals
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.compare import compare
@@ -31,6 +34,7 @@ from pellucid.pages.quantities import counted, duration
 from pellucid.run_config import RecipeFile, RunConfig, in_variant
 from pellucid.train import (
     Event,
+    Observer,
     Planned,
     Request,
     Resumed,
@@ -55,6 +59,7 @@ class Series:
     runs: list[tuple[RunConfig, Request]]
     screen: TrainScreen
     stop: StopSignal
+    trackers: tuple[str, ...] = ()
     text_told: bool = False
     seconds: list[float] = field(default_factory=list)
     """What each run took that was made now."""
@@ -88,15 +93,19 @@ class Series:
         begun = time.monotonic()
         self.stop.armed = False
 
+        observers: list[Observer] = [partial(self.hear, name)]
+
         def observe(event: Event) -> None:
             self.stop.armed = self.stop.armed or isinstance(event, Planned | Resumed)
-            self.hear(name, event)
+            for observer in observers:
+                observer(event)
 
         def watch() -> Wish:
             return Wish.STOP if self.stop.wished else Wish.GO_ON
 
         try:
-            finished = train(request, observe, begun=begun, watch=watch)
+            with accompanied(request.out, self.trackers, self.aside, observers):
+                finished = train(request, observe, begun=begun, watch=watch)
         except (TrainingStopped, ConfigError) as error:  # numbers that went bad, or were bad in the trial already
             self.remember(run, request, str(error))
             self.screen.say(f"{name}: no result. {error} The other runs go on.")
@@ -129,6 +138,11 @@ class Series:
             case StepDone() if self.screen.is_alive:
                 self.screen.show(event)
 
+    def aside(self, sentence: str) -> None:
+        """What is said beside a run; that it has a page of its own need not be said of each."""
+        if not sentence.startswith("Report: "):
+            self.screen.say(f"  {sentence}")
+
     def stopped(self) -> dict[str, dict[str, str]]:
         """Runs whose numbers went bad: by name and fingerprint, the sentence."""
         with suppress(FileNotFoundError, ValueError):
@@ -146,7 +160,7 @@ def carry_out_series(recipe: RecipeFile, flags: TrainFlags) -> int:
     """Make all runs of a recipe, or those that are missing, and compare them; 130 or 143 after a signal."""
     out = Path(flags.out or Path("runs") / recipe.path.stem)
     with TrainScreen() as screen, stop_signals() as stop:
-        series = Series(recipe, out, requests(recipe, flags, out), screen, stop)
+        series = Series(recipe, out, requests(recipe, flags, out), screen, stop, asked_trackers(flags.track))
         screen.say(_heading(series))
         complete = False
         try:
@@ -180,6 +194,7 @@ def requests(recipe: RecipeFile, flags: TrainFlags, out: Path) -> list[tuple[Run
             request = request_of(from_settings(run.settings, out=str(out / run.name)))
             if made:
                 request = replace(request, sources=made[0][1].sources)
+            request = replace(request, model=own_parts.pinned(request.model))  # as the code is now, for all runs
             request.recipe()
         except UserError as error:
             raise in_variant(error, run, recipe.path) from error

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
+from pellucid.model_config import is_own_part
+
 VALUES = ConstructorRegistry()
 """How the command line reads a value."""
 
@@ -28,14 +30,36 @@ KINDS = {
 def value_rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec | None:
     """The values of a type, if it is one of `KINDS` or a choice of words, or None beside these."""
     kind = without_none(info.type)
+    if words := words_or_own_part(kind):
+        expected = " or ".join([*words, "FILE.py:NAME"])
+        return _spec(
+            "|".join([*words, "FILE.py:NAME"]),
+            expected,
+            lambda word: word if is_own_part(word) else _one_of(word, words),
+        )
     if get_origin(kind) is Literal and all(isinstance(word, str) for word in get_args(kind)):
         words = get_args(kind)
-        return _spec("|".join(words), " or ".join(words), lambda word: words[words.index(word)])
+        return _spec("|".join(words), " or ".join(words), lambda word: _one_of(word, words))
     if kind is bool and kind is not info.type:
         return _spec(*KINDS[bool], {"true": True, "false": False}.__getitem__, str.lower)
     if kind in (int, float, str):
         return _spec(*KINDS[kind], kind)
     return None  # a switch without a value, or several values: the parser knows these
+
+
+def words_or_own_part(hint: Any) -> tuple[str, ...]:
+    """The words that a part of a model may be named by, where it may also be a class of one's own; else nothing.
+
+    Example:
+        >>> words_or_own_part(Literal["rms", "none"] | str | None), words_or_own_part(str | None)
+        (('rms', 'none'), ())
+    """
+    kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+    return get_args(kinds[0]) if kinds[1:] == [str] and get_origin(kinds[0]) is Literal else ()
+
+
+def _one_of(word: str, words: tuple[str, ...]) -> str:
+    return words[words.index(word)]
 
 
 def without_none(hint: Any) -> Any:

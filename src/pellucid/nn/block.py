@@ -5,7 +5,7 @@
     output    x + norm(f(x))            OLMo-2
     sandwich  x + norm(f(norm(x)))      Gemma 3
 
-A variant of a part is a new file and one line in a `match` here.
+A variant of a part is a new file and one line in a `match` here; what is no name of ours is a part of one's own.
 
 In: vectors.  Out: vectors.  Used by: transformer.  Read next: transformer.py.
 """
@@ -22,6 +22,7 @@ from pellucid.nn.feed_forward import GEGLU, GeluFeedForward, Relu2FeedForward, S
 from pellucid.nn.kv_cache import LayerCache
 from pellucid.nn.multi_head import CausalMultiHeadAttention
 from pellucid.nn.norms import LayerNorm, RMSNorm
+from pellucid.nn.own_part import own_part
 from pellucid.nn.rope import RotaryPositions
 
 
@@ -34,6 +35,8 @@ def make_norm(config: ModelConfig) -> nn.Module:
             return LayerNorm(config.d_model, config.norm_epsilon, config.norm_bias)
         case "none":
             return nn.Identity()
+        case own:
+            return own_part(own, config.d_model, config.norm_epsilon)
 
 
 def make_feed_forward(config: ModelConfig) -> nn.Module:
@@ -50,6 +53,17 @@ def make_feed_forward(config: ModelConfig) -> nn.Module:
             return SiluFeedForward(*sizes)
         case "relu2":
             return Relu2FeedForward(*sizes)
+        case own:
+            return own_part(own, *sizes)
+
+
+def make_attention(config: ModelConfig, layer: int = 0, rotary: RotaryPositions | None = None) -> nn.Module:
+    """The attention that config names; the model asks each for its window and whether a fused kernel may be used."""
+    if config.attention == "multi-head":
+        return CausalMultiHeadAttention(config, layer, rotary)
+    attention = own_part(config.attention, config, layer, rotary)
+    attention.fused, attention.window = True, config.window if config.layer_is_local(layer) else None
+    return attention
 
 
 class TransformerBlock(nn.Module):
@@ -74,7 +88,7 @@ class TransformerBlock(nn.Module):
         before = self.placement in ("pre", "post", "sandwich")
         behind = self.placement in ("output", "sandwich")
         self.attention_norm = make_norm(config) if before else None
-        self.attention = CausalMultiHeadAttention(config, layer, rotary)
+        self.attention = make_attention(config, layer, rotary)
         self.attention_output_norm = make_norm(config) if behind else None
         self.feed_forward_norm = make_norm(config) if before else None
         self.feed_forward = make_feed_forward(config)

@@ -9,7 +9,8 @@ from typing import Literal, get_args
 import torch
 
 from pellucid.errors import ConfigError
-from pellucid.nn.linear import linear_std, truncated_normal_
+from pellucid.nn.linear import Linear, linear_std, truncated_normal_
+from pellucid.nn.multi_head import CausalMultiHeadAttention
 from pellucid.nn.norms import LayerNorm, RMSNorm
 from pellucid.nn.transformer import TransformerLM
 
@@ -29,7 +30,8 @@ def initialize(model: TransformerLM, scheme: Scheme = "course", seed: int | None
         biases               0                        0                     0
         norm weights         1                        1                     1
 
-    All normals are cut at 3 standard deviations; L is num_layers; the d_out of q, k and v is each one's own.
+    All normals are cut at 3 standard deviations; L is num_layers; the d_out of q, k and v is each one's own. A part of
+    one's own begins as its constructor makes it, but for maps of our kind that have these names.
 
     Args:
         model: What to fill.
@@ -55,11 +57,13 @@ def initialize(model: TransformerLM, scheme: Scheme = "course", seed: int | None
 
 
 def _fill(model: TransformerLM, scheme: Scheme) -> None:
+    if model.config.own_parts:
+        model.load_state_dict(TransformerLM(model.config).state_dict())
     tied, small = model.config.tie_embeddings, 0.02  # GPT-2's released code
     for module in model.modules():
         if isinstance(module, (RMSNorm, LayerNorm)):
             module.weight.fill_(1.0 - getattr(module, "offset", 0.0))
-        if getattr(module, "bias", None) is not None:
+        if isinstance(module, (Linear, LayerNorm)) and module.bias is not None:
             module.bias.zero_()
 
     wide = scheme == "course" or (scheme == "zero-output" and not tied)
@@ -70,9 +74,12 @@ def _fill(model: TransformerLM, scheme: Scheme) -> None:
     inner, outer = [], [] if tied else [model.lm_head.weight]
     for block in model.blocks:
         attention, feed_forward = block.attention, block.feed_forward
-        inner += [*attention.query_key_value.weight.split(attention.slices), feed_forward.up.weight]
-        inner += [feed_forward.gate.weight] if model.config.is_gated else []
-        outer += [attention.output.weight, feed_forward.down.weight]
+        if isinstance(attention, CausalMultiHeadAttention):
+            inner += attention.query_key_value.weight.split(attention.slices)
+            outer += [attention.output.weight]
+        parts = [getattr(feed_forward, name, None) for name in ("up", "gate", "down")]
+        up, gate, down = ([part.weight] if isinstance(part, Linear) else [] for part in parts)
+        inner, outer = inner + up + gate, outer + down
     for weight in inner + outer:
         d_out, d_in = weight.shape
         std = {"course": linear_std(d_in, d_out), "gpt2": small, "zero-output": 1 / math.sqrt(d_in)}[scheme]

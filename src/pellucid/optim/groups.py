@@ -71,7 +71,7 @@ def parameter_groups(model: nn.Module, config: OptimizerConfig) -> list[Paramete
     for name, parameter in model.named_parameters():
         assert not name.startswith(("module.", "_orig_mod.")), "give the model itself, not its wrapper: names are roles"
         if parameter.requires_grad:
-            by_role["head" if parameter is head else _role_of(name, parameter)][name] = parameter
+            by_role["head" if parameter is head else _role_of(name, parameter, model)][name] = parameter
     rates = {"embedding": config.embedding_learning_rate, "head": config.head_learning_rate}
     groups = []
     for role, parameters in by_role.items():
@@ -113,12 +113,14 @@ def fused_slices(config: ModelConfig, attention_slices: str) -> tuple[int, ...] 
     return (config.d_head,) * (config.num_heads + 2 * config.num_kv_heads)
 
 
-def _role_of(name: str, parameter: nn.Parameter) -> Role:
+def _role_of(name: str, parameter: nn.Parameter, model: nn.Module) -> Role:
     if name.startswith(("token_embedding.", "position_embedding.")):
         return "embedding"
     if parameter.ndim != 2:
         return "vectors"
-    return "fused" if name.endswith(FUSED) else "matrices"
+    if name.endswith(FUSED) and len(parameter) == sum(fused_slices(model.config, "parts") or ()):
+        return "fused"
+    return "matrices"  # among them one of that name in an attention of somebody's own, cut otherwise
 
 
 def _decay_of(role: Role, config: OptimizerConfig) -> float:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pellucid import own_parts
 from pellucid.data import Sources, split_of
 from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
@@ -63,7 +64,7 @@ class Request:
             most_characters=None if everything else chosen.most_characters,
             tokenizer=self.tokenizer or chosen.tokenizer,
             vocab_size=self.vocab_size or chosen.vocab_size,
-            model=chosen.model | self.model,
+            model=chosen.model | own_parts.pinned(self.model),
             batch_size=self.training.batch_size or chosen.batch_size,
             optimizer=replace(chosen.optimizer, **self.optimizer),
             schedule=replace(chosen.schedule, **self.schedule),
@@ -104,7 +105,9 @@ class Request:
                 came=f"{recipe.vocab_size:,}",
                 remedy="lower it; 512 to 8,192 fits most texts",
             )
-        context_length = recipe.model_config(min(recipe.vocab_size or recipe.least_vocab_size, largest)).context_length
+        model = recipe.model_config(min(recipe.vocab_size or recipe.least_vocab_size, largest))
+        own_parts.check(model)
+        context_length = model.context_length
         most = num_bytes + len(self.sources.documents) + TENTHS + 1  # each document, and each tenth, ends with a token
         if context_length + 1 > most:
             raise DataError(
