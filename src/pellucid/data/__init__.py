@@ -1,8 +1,8 @@
 """Text → batches: sources, the held-out split, token files, seeded and resumable batches.
 
     pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file →
-    token_writer → prepare → repeated_lines → card → prepared_folder → encoding → prepare_folder → shuffle → batches
-    → windows                                                                                        (reading order)
+    token_writer → prepare → repeated_lines → card → prepared_folder → encoding → prepare_folder → prepared_text →
+    shuffle → mixture → rows → batches → windows                                                      (reading order)
 
 In: files, folders, a tokenizer.  Out: training batches and held-out windows.  Used by: train, yardsticks, the
 command line.  Read next: pieces.py.
@@ -16,6 +16,7 @@ from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
 from pellucid.data.prepare_folder import prepare_folder
 from pellucid.data.prepared_folder import PreparedFolder, is_prepared
+from pellucid.data.prepared_text import PreparedText, open_prepared_text
 from pellucid.data.sources import Document, Sources, open_sources, read_documents, sources_of_texts
 from pellucid.data.split import Passage, Split, SplitSample, passages, sample_split, split_of, training_texts
 from pellucid.data.token_file import TokenFile, TokenHeader, check_vocabulary, token_type_for
@@ -30,6 +31,7 @@ __all__ = [
     "Passage",
     "PreparedData",
     "PreparedFolder",
+    "PreparedText",
     "Progress",
     "Sources",
     "Split",
@@ -43,6 +45,7 @@ __all__ = [
     "escape_bits",
     "is_prepared",
     "open_prepared",
+    "open_prepared_text",
     "open_sources",
     "passages",
     "prepare",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -73,24 +74,41 @@ class HeldOutPiece:
 
 @dataclass(frozen=True)
 class PreparedData:
-    """A text that is ready to train on.
+    """A text that is ready to train on, or several that are mixed.
 
     Attributes:
-        train: The training ids.
+        parts: The training ids of each text.
         held_out: The ten held-out passages; none if everything is for training, and then there is no held-out figure.
         text_fingerprint: Of the sources.
         escape_bits: What an escaped character costs.
+        weights: Of several texts, the proportions of their rows; None for as long as they are.
     """
 
-    train: TokenFile
+    parts: tuple[TokenFile, ...]
     held_out: tuple[HeldOutPiece, ...]
     text_fingerprint: str
     escape_bits: float
+    weights: tuple[Fraction, ...] | None = None
+
+    @property
+    def train(self) -> TokenFile:
+        """The training ids, or those of the first text."""
+        return self.parts[0]
+
+    @property
+    def training_tokens(self) -> int:
+        """How many training ids there are."""
+        return sum(map(len, self.parts))
+
+    @property
+    def training_documents(self) -> int:
+        """How many documents, or parts of one, the training side has."""
+        return sum(len(part.documents) for part in self.parts)
 
     @property
     def training_characters(self) -> int:
         """Length of the training side."""
-        return self.train.header.characters
+        return sum(part.header.characters for part in self.parts)
 
     @property
     def held_out_characters(self) -> int:
@@ -99,8 +117,10 @@ class PreparedData:
 
     @property
     def characters_per_token(self) -> float:
-        """Training characters that one token stands for, on average."""
-        return self.training_characters / (len(self.train) - len(self.train.documents) - 1)
+        """Training characters that one token stands for, on average over the tokens that come."""
+        weights = self.weights or [Fraction(len(part)) for part in self.parts]
+        each = [part.header.characters / (len(part) - len(part.documents) - 1) for part in self.parts]
+        return sum(float(weight / sum(weights)) * one for weight, one in zip(weights, each, strict=True))
 
 
 def prepare(
@@ -174,7 +194,7 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         )
     price = escape_bits(train.header.characters, train.header.distinct_characters)
     if not len(held_out.documents):
-        return PreparedData(train, (), train.header.text, price)
+        return PreparedData((train,), (), train.header.text, price)
     starts = [*held_out.documents[:, 0].tolist(), len(held_out) - 1]
     pieces = []
     for tenth in range(TENTHS):
@@ -186,7 +206,7 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
         tokens = held_out.read(starts[inside[0]], starts[inside[-1] + 1])
         characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()
         pieces.append(HeldOutPiece(tokens, characters, escaped))
-    return PreparedData(train, tuple(pieces), train.header.text, price)
+    return PreparedData((train,), tuple(pieces), train.header.text, price)
 
 
 class HeldOutLimit:
