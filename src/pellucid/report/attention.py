@@ -18,6 +18,7 @@ from pellucid.loading import Loaded
 from pellucid.pages import Html, escaped, joined, paragraph
 from pellucid.report.picture import picture
 from pellucid.report.record import Record, text
+from pellucid.report.spaced import spaced
 from pellucid.text import TextTokenizer, spans_of_ids
 
 MOST_TOKENS = 40  # of the sentence: a picture is about a hundred pixels wide
@@ -39,7 +40,7 @@ def attention(record: Record, loaded: Loaded, data: PreparedData | None) -> Html
     maps = attention_maps(loaded.model, torch.from_numpy(np.asarray(ids, dtype=np.int64)))
     if not maps:
         return paragraph("Its attention is a part of somebody's own, whose weights nobody can know.")
-    shown = _evenly(maps, max(1, MOST_PICTURES // len(maps[0].weights)))
+    shown = spaced(maps, max(1, MOST_PICTURES // len(maps[0].weights)))
     fewer = f" {len(shown)} of {len(maps)} layers are shown." if len(shown) < len(maps) else ""
     return joined(
         [
@@ -96,9 +97,3 @@ def _layer(one: AttentionMap) -> Html:
         caption = f"<figcaption>{reads}</figcaption>" if reads else ""
         heads.append(f"<figure>{picture(weights.numpy(), described)}{caption}</figure>")
     return Html(f'<div class="layer"><h3>Layer {one.layer + 1}</h3><div class="heads">{"".join(heads)}</div></div>')
-
-
-def _evenly(maps: Sequence[AttentionMap], most: int) -> list[AttentionMap]:
-    if len(maps) <= most:
-        return list(maps)
-    return [maps[round(place * (len(maps) - 1) / max(1, most - 1))] for place in range(most)]

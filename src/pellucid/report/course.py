@@ -6,7 +6,7 @@ In: a `Record`.  Out: HTML.  Used by: writing.py.  Read next: attention.py.
 import math
 from collections.abc import Mapping
 
-from pellucid.pages import Html, counted, duration, figure, foreign, joined, paragraph, table
+from pellucid.pages import Html, counted, duration, escaped, figure, foreign, joined, paragraph, table
 from pellucid.pages.curves import Series, line_chart
 from pellucid.report.record import Record, number, text
 
@@ -20,7 +20,7 @@ def course(record: Record) -> Html:
     if not planned:
         return paragraph("The run ended before its plan was made.")
     rows = [row for row in _rows(record, planned) if row[1] or row[2]]
-    happenings = [Html(f"<li>{entry}</li>") for entry in _happenings(record)]
+    happenings = [Html(f"<li>{escaped(entry)}</li>") for entry in _happenings(record)]
     way = Html(f"<ul>{''.join(happenings)}</ul>") if happenings else ""
     return joined([table(["", "planned", "happened"], rows), _how(planned), way, _speed(record)])
 
@@ -67,9 +67,8 @@ def _happenings(record: Record) -> list[Html | str]:
         pace, wait = number(event.get("step_seconds")), number(event.get("compile_seconds"), 0)
         compiled = f", after {wait:.0f} s of compiling" if wait >= 1 else ""
         timed = f": {_seconds(pace)} s a step{compiled}" if math.isfinite(pace) else ""
-        told.append(
-            joined(["Tried ", foreign(name + timed), "." if event.get("admitted") else f", not used: {reason}."])
-        )
+        refused = "" if event.get("admitted") else f", not used: {reason}"
+        told.append(joined(["Tried ", foreign(name + timed + refused), "."]))
     for event in record.all("Replanned"):
         told.append(
             f"Planned again at step {_whole(number(event.get('step')))}: {_whole(number(event.get('new_steps')))} steps"

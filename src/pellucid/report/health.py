@@ -5,12 +5,13 @@ In: a `Record`.  Out: HTML.  Used by: writing.py.  Read next: identity.py.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from statistics import fmean
 
 from pellucid.pages import Html, figure, foreign, joined, paragraph, table
 from pellucid.pages.curves import Series, line_chart
 from pellucid.report.record import Record, number, text
+from pellucid.report.spaced import spaced
 
 MOST_LINES = 8  # as many as have colours
 COLUMNS = {"weight": "weights", "gradient": "gradient", "update_ratio": "update / weights", "activation": "output"}
@@ -35,7 +36,7 @@ def _streams(looks: list[dict]) -> Html:
     blocks = _numbered(looks[-1], r"blocks\.(\d+)")
     lines = [
         _line(f"after block {place + 1}", looks, lambda look, address=address: _at(look, address, "activation"))
-        for place, address in _fewer(blocks)
+        for place, address in spaced(blocks, MOST_LINES)
     ]
     return _chart(lines, "residual stream, root mean square")
 
@@ -47,7 +48,7 @@ def _entropies(looks: list[dict]) -> Html:
 
     lines = [
         _line(f"layer {place + 1}", looks, lambda look, address=address: share(look, address))
-        for place, address in _fewer(_numbered(looks[-1], r"blocks\.(\d+)\.attention"))
+        for place, address in spaced(_numbered(looks[-1], r"blocks\.(\d+)\.attention"), MOST_LINES)
     ]
     return _chart(lines, "entropy of attention, of the most possible", log_y=False)
 
@@ -90,13 +91,6 @@ def _at(look: dict, address: str, quantity: str) -> float:
 def _numbered(look: dict, pattern: str) -> list[tuple[int, str]]:
     found = ((re.fullmatch(pattern, address), address) for address in look["modules"])
     return sorted((int(match[1]), address) for match, address in found if match)
-
-
-def _fewer(places: list[tuple[int, str]]) -> Iterable[tuple[int, str]]:
-    """At most as many as have colours, evenly spaced, the first and the last among them."""
-    if len(places) <= MOST_LINES:
-        return places
-    return [places[round(place * (len(places) - 1) / (MOST_LINES - 1))] for place in range(MOST_LINES)]
 
 
 def _entropy(found: Mapping) -> str:

@@ -4,11 +4,11 @@ In: a `Record`.  Out: HTML.  Used by: writing.py.  Read next: copying.py.
 """
 
 import math
-from collections.abc import Sequence
 
 from pellucid.pages import Html, counted, figure, foreign, joined, paragraph
 from pellucid.pages.curves import Level, Series, line_chart
 from pellucid.report.record import Record, number, text
+from pellucid.report.spaced import spaced
 
 MOST_SAMPLES = 24  # as many as one reads; of more, evenly spaced ones
 MOST_NOTICED = 20
@@ -92,7 +92,7 @@ def samples(record: Record) -> Html:
     written = [event for event in record.all("Sampled") if text(event.get("text")).strip()]
     if not written:
         return Html("")
-    shown = _evenly(written, MOST_SAMPLES)
+    shown = spaced(written, MOST_SAMPLES)
     scores = {event.get("step"): number(event.get("held_out")) for event in record.all("Evaluated")}
     entries = []
     for event in shown:
@@ -139,10 +139,3 @@ def _gradient_norm(record: Record) -> Html:
     levels = [Level("clipped at", limit)] if 0 < limit <= reached else []
     line = Series("gradient norm", record.steps["step"], norms)
     return line_chart([line], x_label="step", y_label="gradient norm", levels=levels, log_y=True, small=True)
-
-
-def _evenly(events: Sequence[dict], most: int) -> list[dict]:
-    """The first, the last, and evenly spaced ones between."""
-    if len(events) <= most:
-        return list(events)
-    return [events[round(place * (len(events) - 1) / (most - 1))] for place in range(most)]

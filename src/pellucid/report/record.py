@@ -3,7 +3,7 @@
 A line of metrics.jsonl that is no event is counted and passed over; a field that is missing is None. Steps, of which
 there may be a million, are kept as columns of numbers.
 
-In: a run folder.  Out: `Record`, `read_record`.  Used by: every file of this room.  Read next: opening.py.
+In: a run folder.  Out: `Record`, `read_record`.  Used by: every file of this room.  Read next: spaced.py.
 """
 
 import math
@@ -86,7 +86,7 @@ class Record:
     def last_step(self) -> int:
         """How many steps were done."""
         ended = number(self.last("Finished").get("step"))
-        return int(ended) if math.isfinite(ended) else int(max(self.steps["step"], default=0))
+        return int(ended if math.isfinite(ended) else max(filter(math.isfinite, self.steps["step"]), default=0))
 
 
 def read_record(folder: RunFolder) -> Record:

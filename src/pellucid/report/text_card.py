@@ -39,7 +39,7 @@ def _source(record: Record) -> list[tuple[str, str]]:
     documents = number(known("documents"))
     distinct = number(told.get("distinct_characters"), len(text(record.fact("data", "alphabet"))) or math.nan)
     return [
-        ("text", foreign(text(known("name")))),
+        ("text", foreign(name) if (name := text(known("name"))) else ""),
         ("size", size),
         ("documents", f"{documents:,.0f}" if math.isfinite(documents) else ""),
         ("different characters", f"{distinct:,.0f}" if math.isfinite(distinct) else ""),

@@ -16,7 +16,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pellucid.checkpoint import RunFolder
 from pellucid.errors import UserError
@@ -37,6 +37,7 @@ PROJECT = "pellucid"
 MOST_SAID = 200  # characters of what another library complains of
 
 
+@runtime_checkable
 class Tracker(Protocol):
     """What every dashboard can do; `step` is an optimizer step."""
 
@@ -137,7 +138,7 @@ class Trackio:
 
     def close(self) -> str:
         """Write what is left."""
-        self.run.finish()
+        self.library.finish()
         return f"trackio show --project {PROJECT}"
 
 
