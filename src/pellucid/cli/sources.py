@@ -1,13 +1,14 @@
 """Which text a verb is to read, and what its tokens shall be: flags that `train` and `prepare` share.
 
-In: words of the command line.  Out: `sources_of`, `tokenizer_named`, `told`.  Used by: train_run.py, prepare_run.py.
-Read next: train_run.py.
+In: words of the command line.  Out: `text_of`, `sources_of`, `tokenizer_named`, `told`.  Used by: train_run.py,
+prepare_run.py.  Read next: train_run.py.
 """
 
 import os
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pellucid.data import Sources, builtin_corpus, open_sources
+from pellucid.data import PreparedText, Sources, builtin_corpus, is_prepared, open_prepared_text, open_sources
 from pellucid.data.sources import OnProgress
 from pellucid.errors import UserError
 
@@ -26,13 +27,59 @@ class TextFlags(Protocol):
     held_out: int | None
 
 
+def text_of(flags: TextFlags, weights: str | None = None) -> Sources | PreparedText:
+    """The text that flags name, prepared or not.
+
+    Args:
+        flags: Of any verb that reads a text or prepared folders.
+        weights: In which proportions several prepared folders are mixed.
+
+    Raises:
+        UserError: for text beside prepared folders, or flags that are not for them.
+    """
+    paths = [Path(source) for source in flags.sources]
+    prepared = [path for path in paths if is_prepared(path)]
+    if not prepared:
+        if weights is not None:
+            raise UserError(
+                "prepared folders, for --weights to mix",
+                came="text that is not prepared",
+                remedy="prepare each part with pellucid prepare, or leave --weights out",
+            )
+        return sources_of(flags)
+    if len(prepared) < len(paths):
+        other = next(path for path in paths if path not in prepared)
+        raise UserError(
+            "prepared folders alone, or text alone",
+            came=f"{prepared[0]}, which is prepared, beside {other}, which is not",
+            remedy=f"prepare that too, with --tokenizer {prepared[0]}",
+        )
+    given = {
+        "--encoding": flags.encoding,
+        "--text-column": flags.text_column,
+        "--drop-boilerplate": flags.drop_boilerplate or None,
+        "--held-out": flags.held_out,
+    }
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise UserError(
+            f"{prepared[0]} as it was prepared", came=f"{wrong[0]} beside it", remedy="say it to pellucid prepare"
+        )
+    return open_prepared_text(prepared, weights)
+
+
 def sources_of(flags: TextFlags, on_progress: OnProgress = lambda characters, of: None) -> Sources:
     """The text that flags name, surveyed; Python's documentation if they name none.
 
     Args:
         flags: Of any verb that reads a text.
         on_progress: As in `Sources`.
+
+    Raises:
+        UserError: for a folder that is prepared already.
     """
+    for path in map(Path, flags.sources):
+        if is_prepared(path):
+            raise UserError("text", came=f"{path}, which is prepared already", remedy="give the text it was made of")
     held_out = {} if flags.held_out is None else {"held_out_percent": flags.held_out}
     if not flags.sources:
         return builtin_corpus(**held_out)

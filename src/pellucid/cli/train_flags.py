@@ -88,7 +88,7 @@ class TrainFlags:
     sources: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[SOURCE ...]", help_behavior_hint="")
     ] = ()
-    """Files and folders: text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not."""
+    """Text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not, folders of them; prepared folders."""
     training: tyro.conf.OmitArgPrefixes[TrainingFlags] = field(default_factory=TrainingFlags)
     """How long, and how it is computed."""
     out: Text = None
@@ -115,6 +115,8 @@ class TrainFlags:
     """Leave out licences around books, page numbers and running heads; they are told in any case."""
     held_out: WholeNumber = None
     """How many percent of the text to hold out, to be scored on. Default: 5; 0 learns from all of it."""
+    weights: Text = None
+    """Of several prepared folders: in which proportions to mix them, as in 0.7,0.3. Default: as long as they are."""
     model: ModelFlags = field(default_factory=ModelFlags)
     """Fields of the model; what is not given is the preset's and the planner's."""
     optimizer: OptimizerFlags = field(default_factory=OptimizerFlags)

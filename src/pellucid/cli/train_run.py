@@ -16,7 +16,7 @@ from typing import Any
 
 from pellucid.cli.arguments import text_argument
 from pellucid.cli.own_code import run_own_code
-from pellucid.cli.sources import sources_of, tokenizer_named, told
+from pellucid.cli.sources import text_of, tokenizer_named, told
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_screen import TrainScreen
@@ -108,7 +108,7 @@ def request_of(flags: TrainFlags) -> Request:
     config = TrainingConfig(**training)
     tokenizer = tokenizer_named(flags.tokenizer)
     return Request(
-        sources=sources_of(flags),
+        sources=text_of(flags, flags.weights),
         name=told(flags.sources),
         out=Path(flags.out) if flags.out is not None else free_folder(Path("runs"), _name(flags.sources)),
         training=config,

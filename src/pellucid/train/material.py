@@ -1,19 +1,32 @@
 """Text → what training needs: a tokenizer, both sides of the split as ids, and the yardsticks.
 
-In: `Sources`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.  Read next: progress.py.
+In: `Sources` or a `PreparedText`, a `Recipe`, the run folder's place for tokens.  Out: `Material`.  Used by: run.
+Read next: progress.py.
 """
 
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pellucid.data import PreparedData, Sources, open_prepared, prepare, sample_split, split_of, training_texts
+from pellucid.data import (
+    PreparedData,
+    PreparedText,
+    Sources,
+    open_prepared,
+    prepare,
+    sample_split,
+    split_of,
+    training_texts,
+)
 from pellucid.text import TextTokenizer, character_tokenizer, choose_vocabulary, load_tokenizer, train_byte_pairs
 from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
 from pellucid.yardsticks import measure_yardsticks
 
+PREPARED = "prepared.json"
+"""In a run's place for tokens: the prepared folders that it reads instead, and what is in them."""
 MOST_SEARCHED = 2_000_000  # tokens: copied passages are looked for in so many, about two seconds
 
 
@@ -36,13 +49,13 @@ class Material:
 
     @property
     def _every(self) -> int:
-        return -(-len(self.data.train) // MOST_SEARCHED)
+        return -(-self.data.training_tokens // MOST_SEARCHED)
 
     def training_text(self, tokens_at_once: int = 1 << 16) -> Iterator[str]:
         """The training side, written back from its ids; of a long one every k-th block of tokens."""
-        tokens = self.data.train
-        for start in range(0, len(tokens), tokens_at_once * self._every):
-            yield self.tokenizer.decode(tokens.read(start, min(start + tokens_at_once, len(tokens))))
+        for tokens in self.data.parts:
+            for start in range(0, len(tokens), tokens_at_once * self._every):
+                yield self.tokenizer.decode(tokens.read(start, min(start + tokens_at_once, len(tokens))))
 
     def held_out_texts(self, characters: int) -> list[str]:
         """The beginning of each held-out passage, as the model knows it: what it cannot write is not there."""
@@ -50,27 +63,37 @@ class Material:
         return [text[:characters] for text in pieces]
 
 
-def make_material(sources: Sources, recipe: Recipe, folder: Path, observe: Observer) -> Material:
-    """Learn or load the tokenizer, and encode the text into token files in `folder`."""
-    tokenizer, reason = make_tokenizer(sources, recipe)
-    data = prepare(sources, tokenizer, folder, most_characters=recipe.most_characters or math.inf)
+def make_material(sources: Sources | PreparedText, recipe: Recipe, folder: Path, observe: Observer) -> Material:
+    """Learn or load the tokenizer, and encode the text into token files in `folder`; or open what is prepared."""
+    if isinstance(sources, PreparedText):
+        tokenizer, reason = sources.tokenizer(), ""
+        data = sources.data(tokenizer)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / PREPARED).write_text(json.dumps(sources.facts(), indent=1), encoding="utf-8")
+    else:
+        tokenizer, reason = make_tokenizer(sources, recipe)
+        data = prepare(sources, tokenizer, folder, most_characters=recipe.most_characters or math.inf)
+    split = sources.split if isinstance(sources, PreparedText) else split_of(sources)
     observe(
         TextTokenized(
             kind=tokenizer.kind,
             vocab_size=tokenizer.vocab_size,
-            training_tokens=len(data.train),
+            training_tokens=data.training_tokens,
             held_out_tokens=sum(len(piece.tokens) for piece in data.held_out),
             characters_per_token=data.characters_per_token,
             reason=reason,
-            text_share=data.training_characters / (sources.characters - split_of(sources).held_out_characters),
+            text_share=data.training_characters / (sources.characters - split.held_out_characters),
         )
     )
     return Material(tokenizer, data)
 
 
 def reopen_material(folder: Path, tokenizer_path: Path) -> Material:
-    """What `make_material` left in a run folder."""
+    """What `make_material` left in a run folder, or the prepared folders that it names, if they are what they were."""
     tokenizer = load_tokenizer(tokenizer_path)
+    if (folder / PREPARED).exists():
+        text = PreparedText.reopen(json.loads((folder / PREPARED).read_bytes()))
+        return Material(tokenizer, text.data(tokenizer))
     return Material(tokenizer, open_prepared(folder, tokenizer))
 
 
@@ -92,10 +115,11 @@ def make_tokenizer(sources: Sources, recipe: Recipe) -> tuple[TextTokenizer, str
     return tokenizer, f"the text has no more pairs, though {asked:,} were asked for" * (tokenizer.vocab_size < asked)
 
 
-def measure(sources: Sources, observe: Observer) -> YardsticksMeasured | None:
+def measure(sources: Sources | PreparedText, observe: Observer) -> YardsticksMeasured | None:
     """What simple predictors make of the held-out text, if there is any."""
     if not sources.held_out_percent:
         return None
-    measured = YardsticksMeasured.of(measure_yardsticks(sample_split(sources)))
+    sample = sources.sample() if isinstance(sources, PreparedText) else sample_split(sources)
+    measured = YardsticksMeasured.of(measure_yardsticks(sample))
     observe(measured)
     return measured

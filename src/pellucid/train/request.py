@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pellucid import own_parts
-from pellucid.data import Sources, split_of
+from pellucid.data import PreparedText, Sources, Split, split_of
 from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
@@ -29,7 +29,7 @@ def minutes_of(training: TrainingConfig) -> float | None:
 class Request:
     """A run, as it was asked for."""
 
-    sources: Sources
+    sources: Sources | PreparedText
     name: str
     """What the text is called on the screen and in run.json."""
     out: Path
@@ -43,6 +43,11 @@ class Request:
     """Fields of ModelConfig to put over the recipe's; likewise the next two."""
     optimizer: dict[str, Any] = field(default_factory=dict)
     schedule: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def split(self) -> Split:
+        """How the text is split."""
+        return self.sources.split if isinstance(self.sources, PreparedText) else split_of(self.sources)
 
     @property
     def minutes(self) -> float | None:
@@ -59,6 +64,9 @@ class Request:
         chosen = choose_recipe(self.sources.characters, minutes, self.preset, letters)
         device = check_device(self.training.device, Capabilities.of_this_machine())
         everything = device != "cpu" or self.training.steps is not None
+        if isinstance(self.sources, PreparedText):
+            self._require_own_tokenizer()
+            chosen, everything = replace(chosen, tokenizer=None), True
         recipe = replace(
             chosen,
             most_characters=None if everything else chosen.most_characters,
@@ -78,6 +86,15 @@ class Request:
                 remedy="leave it out, or choose bpe",
             )
         return recipe
+
+    def _require_own_tokenizer(self) -> None:
+        if self.tokenizer or self.vocab_size:
+            asked = f"the tokenizer {self.tokenizer}" if self.tokenizer else f"vocab_size={self.vocab_size}"
+            raise ConfigError(
+                "a prepared folder's own tokenizer, which its tokens were made with",
+                came=f"{asked} beside it",
+                remedy="leave it out, or prepare the text anew with it",
+            )
 
     def _with_tokens_per_step(self, recipe: Recipe) -> Recipe:
         """As many rows as make the tokens per step that were asked for."""
@@ -118,7 +135,7 @@ class Request:
 
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
-        split = split_of(self.sources)
+        split = self.split
         told = () if split.kind == "passages" else (split.sentence,)
         return TextRead(
             name=facts.as_text(self.name),
@@ -138,6 +155,6 @@ class Request:
             "command": facts.command(),
             "seed": self.training.seed,
             "data": facts.of_sources(self.sources, facts.as_text(self.name))
-            | {"held_out": asdict(split_of(self.sources))},
+            | {"held_out": asdict(self.split)},
             "config": {**recipe.as_json(), "training": asdict(self.training)},
         }
