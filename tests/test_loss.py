@@ -4,8 +4,11 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pellucid import loss
 from pellucid.errors import DataError
-from pellucid.loss import cross_entropy, summed_cross_entropy
+from pellucid.loss import chunked_cross_entropy, cross_entropy, summed_cross_entropy
+from pellucid.model_config import ModelConfig
+from pellucid.nn import TransformerLM
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
@@ -117,3 +120,119 @@ def test_it_differentiates_under_deterministic_algorithms():
     finally:
         torch.use_deterministic_algorithms(False)
     assert logits.grad.isfinite().all()
+
+
+# --- in chunks
+
+
+@pytest.fixture
+def _small_chunks(monkeypatch):
+    monkeypatch.setattr(loss, "CHUNK_BYTES", 7 * 4 * 29)  # seven tokens at most
+
+
+def head(**choices):
+    """A model whose head is large, and what the head reads."""
+    model = TransformerLM(
+        ModelConfig(vocab_size=29, d_model=32, num_layers=1, num_heads=2, d_ff=32, **choices)
+    ).double()
+    with torch.no_grad():
+        for parameter in model.lm_head.parameters():
+            parameter.normal_(0, 0.7)
+    hidden = torch.randn(3, 8, 32, dtype=torch.float64, requires_grad=True)
+    targets = torch.randint(29 - choices.get("num_unused_ids", 0), (3, 8))
+    targets[1, 2:6] = -100
+    return model, hidden, targets
+
+
+def in_chunks(model, hidden, targets):
+    config = model.config
+    return chunked_cross_entropy(
+        hidden,
+        model.lm_head.weight,
+        targets,
+        bias=model.lm_head.bias,
+        soft_cap=config.logit_soft_cap,
+        num_unused_ids=config.num_unused_ids,
+    )
+
+
+def at_once(model, hidden, targets):
+    return summed_cross_entropy(model.logits(hidden), targets)
+
+
+CHOICES = [{}, {"head_bias": True}, {"logit_soft_cap": 3.0}, {"num_unused_ids": 4}]
+CHOICES += [{"head_bias": True, "logit_soft_cap": 2.0, "num_unused_ids": 4}]
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("choices", CHOICES)
+def test_in_chunks_loss_and_gradients_are_those_of_the_whole(choices):
+    model, hidden, targets = head(**choices)
+    leaves = [hidden, *model.lm_head.parameters()]
+    found, whole = in_chunks(model, hidden, targets), at_once(model, hidden, targets)
+    assert found[1] == whole[1] == 20
+    torch.testing.assert_close(found[0], whole[0])
+    ours, theirs = (torch.autograd.grad(total / 7, leaves) for total in (found[0], whole[0]))
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("choices", CHOICES)
+def test_in_chunks_torch_func_differentiates_it_too(choices):
+    model, hidden, targets = head(**choices)
+    ours, theirs = (
+        torch.func.grad(lambda x, how=how: how(model, x, targets)[0])(hidden.detach()) for how in (in_chunks, at_once)
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.usefixtures("_small_chunks", "no_shape_checks")
+def test_in_chunks_it_is_traced_as_one_graph():
+    model, hidden, targets = head(logit_soft_cap=3.0)
+    traced = torch.compile(in_chunks, backend="eager", fullgraph=True, dynamic=False)
+    (ours,) = torch.autograd.grad(traced(model, hidden, targets)[0], hidden)
+    (theirs,) = torch.autograd.grad(at_once(model, hidden, targets)[0], hidden)
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+def test_in_chunks_never_more_than_a_chunk_of_logits_is_there(monkeypatch):
+    model, hidden, targets = head()
+    seen = []
+    whole = loss.summed_cross_entropy
+    monkeypatch.setattr(
+        loss,
+        "summed_cross_entropy",
+        lambda logits, *rest, **how: (seen.append(len(logits)), whole(logits, *rest, **how))[1],
+    )
+    in_chunks(model, hidden, targets)
+    assert seen == [6, 6, 6, 6]
+
+
+@pytest.mark.usefixtures("_small_chunks")
+def test_in_chunks_products_may_be_taken_in_bfloat16():
+    model, hidden, targets = head()
+    model, hidden = model.float(), hidden.detach().float().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        found, whole = in_chunks(model, hidden, targets)[0], at_once(model, hidden, targets)[0]
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, whole, rtol=1e-3, atol=0)  # both round the same products; sums differ in order
+    ours, theirs = (torch.autograd.grad(total, model.lm_head.weight)[0] for total in (found, whole))
+    assert ours.dtype == torch.float32
+    assert (ours - theirs).norm() < 0.02 * theirs.norm()  # bfloat16 keeps 8 bits
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (2, 0)])
+def test_in_chunks_nothing_costs_nothing(shape):
+    model, _, _ = head()
+    hidden = torch.randn(*shape, 32, dtype=torch.float64, requires_grad=True)
+    total, count = in_chunks(model, hidden, torch.zeros(shape, dtype=torch.long))
+    total.backward()
+    assert (total.item(), count.item()) == (0, 0)
+    assert not model.lm_head.weight.grad.any()
+
+
+def test_in_chunks_ids_outside_the_vocabulary_are_refused():
+    model, hidden, targets = head()
+    with pytest.raises(DataError, match="0 to 28"):
+        in_chunks(model, hidden, torch.full_like(targets, 29))
