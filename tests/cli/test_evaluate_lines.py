@@ -17,15 +17,16 @@ def documents(count):
 def test_the_first_lines_say_what_was_scored_and_what_compares():
     said = lines(findings())
     assert said[0] == "2 documents: 1,000 characters, 500 tokens of 2.00 characters."
-    assert said[1].startswith("In bits per character: 2.453 ± ")
-    assert "over 2 documents; 2.230 per byte" in said[1]
-    assert said[2].startswith("Loss 3.400 nats per token, perplexity 29.96: ")
+    assert said[1] == "It hesitates between 5.5 letters a time (chance 32, 5-gram table 7.0)."
+    assert said[2].startswith("In bits per character: 2.453 ± ")
+    assert "over 2 documents; 2.230 per byte" in said[2]
+    assert said[3].startswith("Loss 3.400 nats per token, perplexity 29.96: ")
 
 
 def test_one_document_goes_by_its_name_and_has_no_table():
     said = lines(findings(documents=documents(1), score=Score("model", (72.0,), (100,)), parts="none"))
     assert said[0].startswith("0.txt: 100 characters, 50 tokens")
-    assert "±" not in said[1]
+    assert "±" not in said[2]
     assert not [line for line in said if line.startswith("By document")]
 
 
@@ -48,15 +49,16 @@ def test_of_many_documents_the_hardest_and_the_easiest_are_shown():
 def test_yardsticks_stand_below_each_other_with_what_they_knew():
     said = [line for line in lines(findings()) if line.startswith("  ")]
     assert "  chance          5.000  a guess" in said
+    assert "  5-gram table    2.800  a table" in said
     assert "  xz, after it    2.900  xz" in said
 
 
 @pytest.mark.parametrize(
     ("bits", "sentence"),
     [
-        ((1300.0, 1152.5), "Better than the 5-gram by 0.347 ± "),
-        ((1600.0, 1400.0), "Worse than the 5-gram by 0.200 ± "),
-        ((1400.0, 1400.0), "As good as the 5-gram: the difference, 0.000 ± "),
+        ((1300.0, 1152.5), "Better than the 5-gram table by 0.347 ± "),
+        ((1600.0, 1400.0), "Worse than the 5-gram table by 0.200 ± "),
+        ((1400.0, 1400.0), "As good as the 5-gram table: the difference, 0.000 ± "),
     ],
 )
 def test_better_and_worse_are_said_only_beyond_the_error(bits, sentence):

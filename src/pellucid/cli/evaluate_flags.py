@@ -4,6 +4,7 @@ In: words.  Out: `EvaluateFlags`.  Used by: evaluate.py.  Read next: evaluate_ru
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import tyro
 
@@ -17,7 +18,9 @@ class EvaluateFlags:
 
     run: tyro.conf.Positional[str]
     """The folder that `pellucid train` wrote."""
-    files: tyro.conf.Positional[tuple[str, ...]] = ()
+    files: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[FILE ...]", help_behavior_hint="")
+    ] = ()
     """Files or folders that `pellucid train` reads, or - for standard input. Default: the passages that the run held
     out, scored as in training."""
     stride: WholeNumber = None

@@ -10,6 +10,7 @@ from pellucid.cli.evaluate_findings import Findings
 from pellucid.cli.quoting import one_line
 from pellucid.inspection import TextScore
 from pellucid.pages.quantities import counted, duration
+from pellucid.train.verdict import letters
 from pellucid.yardsticks import Score
 
 MOST_SHOWN = 12  # documents in the table; of more, so many at either end
@@ -17,12 +18,12 @@ AT_EITHER_END = 5
 NAME_CELLS = 60  # of a document's name: with the figures before it a line of a wide terminal
 MOST_KNOWN = 0.1  # of the text: with more that was learned from, a figure is no longer about new text
 MOST_ESCAPED = 0.1  # of the characters: with more that the model cannot write, its figure is mostly their price
-NAMES = {"letters": "letter counts", "xz after": "xz, after it"}
+NAMES = {"letters": "letter counts", "xz after": "xz, after it"}  # of yardsticks; an n-gram is a table
 
 
 def lines(findings: Findings) -> list[str]:
     """Everything but the notes on the text, which were printed before."""
-    said = [sizes(findings), in_bits(findings), in_nats(findings)]
+    said = [sizes(findings), in_letters(findings), in_bits(findings), in_nats(findings)]
     if len(findings.documents) > 1 and not findings.held_out:
         said += ["", *documents_table(findings), ""]
     if findings.yardsticks:
@@ -42,13 +43,21 @@ def sizes(findings: Findings) -> str:
     return f"{what}: {counted(all_of_it.characters, 'character')}, {counted(all_of_it.tokens, 'token')}{rate}."
 
 
+def in_letters(findings: Findings) -> str:
+    """The bits per character in words, beside others'."""
+    others = [one for one in (*findings.yardsticks[:1], findings.best_table) if one is not None]
+    beside = ", ".join(f"{called(one)} {letters(one.bits_per_character)}" for one in others)
+    beside = f" ({beside})" if beside else ""
+    return f"It hesitates between {letters(findings.together.bits_per_character)} letters a time{beside}."
+
+
 def in_bits(findings: Findings) -> str:
     """The figures that compare, and the error of the first."""
     error = findings.score.standard_error
     spread = "" if error is None else f" ± {error:.3f} over {len(findings.score.bits)} {findings.parts}"
     return (
         f"In bits per character: {findings.together.bits_per_character:.3f}{spread};"
-        f" {findings.together.bits_per_byte:.3f} per byte. These compare with any model's, whatever its tokens."
+        f" {findings.together.bits_per_byte:.3f} per byte. These compare whatever the tokens are."
     )
 
 
@@ -57,7 +66,8 @@ def in_nats(findings: Findings) -> str:
     loss, perplexity = findings.together.loss, findings.together.perplexity
     if loss is None or perplexity is None:
         return "No token stands for any of these characters, so there is no loss per token."
-    return f"Loss {loss:.3f} nats per token, perplexity {number(perplexity)}: these compare only between equal tokens."
+    figures = f"Loss {loss:.3f} nats per token, perplexity {number(perplexity)}"
+    return f"{figures}: these compare only where the tokens are the same."
 
 
 def documents_table(findings: Findings) -> list[str]:
@@ -77,10 +87,20 @@ def documents_table(findings: Findings) -> list[str]:
 
 def yardstick_lines(scores: Sequence[Score]) -> Iterator[str]:
     """A line for each yardstick, with what it knew."""
-    names = [NAMES.get(score.name, score.name) for score in scores]
+    names = [called(score) for score in scores]
     width = max(map(len, names))
     for name, score in zip(names, scores, strict=True):
         yield f"  {name:<{width}}  {score.bits_per_character:6.3f}  {score.note}".rstrip()
+
+
+def called(score: Score) -> str:
+    """What a yardstick is called in a sentence.
+
+    Example:
+        >>> called(Score("5-gram", (1.0,), (1,))), called(Score("xz", (1.0,), (1,)))
+        ('5-gram table', 'xz')
+    """
+    return f"{score.name} table" if score.name.endswith("-gram") else NAMES.get(score.name, score.name)
 
 
 def against_the_table(findings: Findings) -> str:
@@ -89,7 +109,7 @@ def against_the_table(findings: Findings) -> str:
         return ""
     lead, error = findings.lead
     figure = f"{abs(lead):.3f}" + ("" if error is None else f" ± {error:.3f}")
-    name = NAMES.get(findings.best_table.name, findings.best_table.name)
+    name = called(findings.best_table)
     if error is not None and abs(lead) <= error:
         return f"As good as the {name}: the difference, {figure} bits, is within its error."
     return f"{'Better' if lead > 0 else 'Worse'} than the {name} by {figure} bits per character."

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pellucid.cli.evaluate_findings import Findings
-from pellucid.cli.evaluate_lines import AT_EITHER_END, MOST_SHOWN, NAMES, against_the_table, escapes, number
+from pellucid.cli.evaluate_lines import (
+    AT_EITHER_END,
+    MOST_SHOWN,
+    against_the_table,
+    called,
+    escapes,
+    in_letters,
+    known,
+    number,
+)
 from pellucid.errors import UserError
 from pellucid.inspection import Passage, ScoredDocument, TextScore, characters_of, chosen_passages
 from pellucid.inspection.heat_map import HEAT_STYLE, heat_map, legend
@@ -76,8 +85,8 @@ def evaluation_page(findings: Findings, documents: Sequence[ScoredDocument], loa
     what = findings.documents[0].name if len(findings.documents) == 1 else f"{len(findings.documents):,} documents"
     what = "the text it held out" if findings.held_out else what
     lead = paragraph(
-        f"{findings.together.bits_per_character:.3f} bits per character. ",
-        against_the_table(findings),
+        f"{findings.together.bits_per_character:.3f} bits per character. {in_letters(findings)} ",
+        " ".join(filter(None, (against_the_table(findings), known(findings)))),
         kind="lead",
     )
     return page(f"How {what} surprises {findings.model}", sections, lead=lead, style=HEAT_STYLE)
@@ -107,7 +116,7 @@ def _others(findings: Findings) -> Html:
     if not findings.yardsticks:
         return Html("")
     rows = [("this model", f"{findings.together.bits_per_character:.3f}", "")]
-    rows += [(NAMES.get(one.name, one.name), f"{one.bits_per_character:.3f}", one.note) for one in findings.yardsticks]
+    rows += [(called(one), f"{one.bits_per_character:.3f}", one.note) for one in findings.yardsticks]
     return table(["predictor", "bits per character", "what it knew"], rows)
 
 

@@ -190,7 +190,10 @@ def _recorded(loaded: Loaded) -> list[Score]:
         return []
     characters = tuple(found["held_out_characters"])
     total, note = sum(characters), found["note"]
-    names = [("chance", "a guess among the characters of the training text"), ("letters", "of the training text")]
+    names = [
+        ("chance", "a guess among the characters of the training text"),
+        ("letters", "how often each comes, in the training text"),
+    ]
     scores = [Score(name, (found[name] * total,), (total,), said) for name, said in names]
     if found["best_ngram_name"] != "letters":
         name, said = found["best_ngram_name"], "a table of the training text; the length that does best here"

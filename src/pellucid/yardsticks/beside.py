@@ -44,7 +44,7 @@ def measure_beside(parts: Sequence[str], training: Sequence[str] = (), *, traini
     best = min(ngrams, key=lambda score: score.bits_per_character)
     scores = [
         replace(chance(training, parts), note=f"a guess among the {letters:,} characters {whose}"),
-        replace(ngrams[0], note=f"letter counts {whose}"),
+        replace(ngrams[0], note=f"how often each comes, in {whose.removeprefix('of ')}"),
     ]
     if best.name != ngrams[0].name:
         scores.append(replace(best, note=f"a table {whose}; the length that does best here"))
