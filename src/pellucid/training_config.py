@@ -145,6 +145,8 @@ class TrainingConfig:
     """The same in tokens, instead of batch_size: a multiple of context_length."""
     micro_batch_size: int | None = None
     """Rows a process computes at once; smaller needs less memory, and changes no number. Default: all of its rows."""
+    mask_documents: bool = False
+    """Keep the documents in a row apart: none sees another, and positions begin anew at each."""
     activation_checkpointing: bool = False
     """Compute each block a second time for its gradient instead of keeping what is inside: slower, far less memory."""
     shard: bool = False

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines
+from pellucid.data.split import TENTHS
 from pellucid.pages.quantities import counted, duration, size
 from pellucid.train import (
     CompileBegun,
@@ -196,6 +197,10 @@ class TrainScreen:
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
+        if len(event.epochs_of_parts) > 1:
+            self.say(f"Of the parts, in their order: {', '.join(map(_times, event.epochs_of_parts))} through each.")
+        if event.packed_documents > TENTHS:
+            self.say("Rows run across documents, which then see each other; --mask-documents True keeps them apart.")
         if event.used_up:
             self.say(
                 f"Your text is used up by then: read more than {event.epochs:.0f} times, it would be learned by heart."

@@ -120,6 +120,10 @@ class Planned(Event):
     tokens_per_step: int
     steps: int
     epochs: float
+    epochs_of_parts: tuple[float, ...] = ()
+    """Of several texts that are mixed, how often each is read."""
+    packed_documents: int = 0
+    """Documents that stand in rows with others, and see these; 0 if they are kept apart."""
     step_seconds: float
     variant: str
     threads: int
