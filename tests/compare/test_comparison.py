@@ -1,6 +1,6 @@
 import pytest
 
-from pellucid.compare import compare
+from pellucid.compare import SeriesFile, StoppedRun, compare, write_series
 from pellucid.compare.comparison import is_equal
 from pellucid.errors import RunFolderError
 from tests.compare.made_runs import made_run
@@ -12,6 +12,13 @@ def test_folders_of_runs_are_opened(tmp_path):
     comparison = compare([tmp_path / "all", tmp_path / "all" / "a-seed-0"])
     assert [group.name for group in comparison.groups] == ["a", "b"]
     assert comparison.baseline.name == "a"
+
+
+def test_a_recipes_folder_says_which_runs_and_in_which_order(tmp_path):
+    for name in ("a", "b", "old"):
+        made_run(tmp_path / name, model={"norm_epsilon": len(name) / 7 + ord(name[0])})
+    write_series(tmp_path, SeriesFile(runs=["b", "a", "not-yet"]))
+    assert [group.name for group in compare([tmp_path]).groups] == ["b", "a"]
 
 
 @pytest.mark.parametrize("given", [[], ["one"], ["one", "one"]])
@@ -59,10 +66,10 @@ def test_costs_are_equal_or_not():
 
 
 def test_the_json_has_every_reading(tmp_path):
-    comparison = compare(
-        [made_run(tmp_path / "a"), made_run(tmp_path / "b", model={"norm": "none"})], {"c": "It ended."}
-    )
-    whole = comparison.as_json()
+    made_run(tmp_path / "a")
+    made_run(tmp_path / "b", model={"norm": "none"})
+    write_series(tmp_path, SeriesFile(runs=["a", "b", "c"], stopped={"c": StoppedRun("f", "It ended.")}))
+    whole = compare([tmp_path]).as_json()
     assert [variant["name"] for variant in whole["variants"]] == ["a", "b"]
     assert len(whole["variants"][0]["runs"][0]["readings"]) == 2
     assert whole["differences"][0]["bits"] == 0.0

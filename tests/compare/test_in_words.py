@@ -1,4 +1,4 @@
-from pellucid.compare import compare, lines
+from pellucid.compare import SeriesFile, StoppedRun, compare, lines, write_series
 from pellucid.compare.in_words import fairness, shown_settings, verdicts, warnings
 from tests.compare.made_runs import made_run, steps
 
@@ -50,7 +50,10 @@ def test_what_diverged_is_told_and_the_rest_compared(tmp_path):
 
 
 def test_a_run_that_left_no_folder_is_a_row_all_the_same(tmp_path):
-    comparison = compare([made_run(tmp_path / "base")], {"hot-seed-0": "Expected this, but got that: do so."})
+    made_run(tmp_path / "base")
+    stopped = {"hot-seed-0": StoppedRun("f", "Expected this, but got that: do so.")}
+    write_series(tmp_path, SeriesFile(runs=["base", "hot-seed-0"], stopped=stopped))
+    comparison = compare([tmp_path])
     assert "hot-seed-0 ended before anything was saved. Expected this, but got that: do so." in verdicts(comparison)
     assert any(line.startswith("hot-seed-0") and "no result" in line for line in lines(comparison))
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import shlex
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -21,14 +20,13 @@ import torch
 
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder
-from pellucid.checkpoint.durable import write_durably
 from pellucid.cli.compare import printed, write_page
 from pellucid.cli.train_flags import TrainFlags, from_settings
 from pellucid.cli.train_recipe import flag_settings
 from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_run import EXIT_CODES, StopSignal, request_of, stop_signals
 from pellucid.cli.train_screen import TrainScreen
-from pellucid.compare import compare
+from pellucid.compare import SeriesFile, StoppedRun, compare, read_series, write_series
 from pellucid.errors import ConfigError, TrainingStopped, UserError
 from pellucid.pages.quantities import counted, duration
 from pellucid.run_config import RecipeFile, RunConfig, in_variant
@@ -47,7 +45,7 @@ from pellucid.train import (
 )
 from pellucid.train.facts import as_text, command
 
-STOPPED, PAGE = "stopped.json", "compare.html"
+PAGE = "compare.html"
 
 
 @dataclass
@@ -66,10 +64,11 @@ class Series:
 
     def __call__(self) -> bool:
         """Make what is missing; says whether all is there."""
+        self.remember({})
         for number, (run, request) in enumerate(self.runs, 1):
             name = f"Run {number} of {len(self.runs)}, {run.variant}, seed {run.seed}"
-            if sentence := self.stopped().get(run.name, {}).get(fingerprint(request)):
-                self.screen.say(f"{name}: not tried again. {sentence}")
+            if ended := self.stopped.get(run.name):
+                self.screen.say(f"{name}: not tried again. {ended.sentence}")
             elif said := self.done(request):
                 self.screen.say(f"{name}: {said}, kept.")
             elif not self.make(name, run, request, len(self.runs) - number):
@@ -107,7 +106,7 @@ class Series:
             with accompanied(request.out, self.trackers, self.aside, observers):
                 finished = train(request, observe, begun=begun, watch=watch)
         except (TrainingStopped, ConfigError) as error:  # numbers that went bad, or were bad in the trial already
-            self.remember(run, request, str(error))
+            self.remember({run.name: StoppedRun(fingerprint(request), str(error))})
             self.screen.say(f"{name}: no result. {error} The other runs go on.")
             return True
         finally:
@@ -143,17 +142,17 @@ class Series:
         if not sentence.startswith("Report: "):
             self.screen.say(f"  {sentence}")
 
-    def stopped(self) -> dict[str, dict[str, str]]:
-        """Runs whose numbers went bad: by name and fingerprint, the sentence."""
-        with suppress(FileNotFoundError, ValueError):
-            return json.loads((self.out / STOPPED).read_text(encoding="utf-8"))
-        return {}
+    @property
+    def stopped(self) -> dict[str, StoppedRun]:
+        """Runs whose numbers went bad, by name; not those of the same name that were to do something else."""
+        known = read_series(self.out)
+        wanted = {run.name: fingerprint(request) for run, request in self.runs}
+        kept = known.stopped if known else {}
+        return {name: run for name, run in kept.items() if wanted.get(name) == run.fingerprint}
 
-    def remember(self, run: RunConfig, request: Request, sentence: str) -> None:
-        """Write down that a run ended, so that the series repeated does not try it again."""
-        kept = self.stopped() | {run.name: {fingerprint(request): sentence}}
-        self.out.mkdir(parents=True, exist_ok=True)
-        write_durably(self.out / STOPPED, json.dumps(kept, indent=2, ensure_ascii=False).encode() + b"\n")
+    def remember(self, more: dict[str, StoppedRun]) -> None:
+        """Write down which runs there are, and which ended: the series repeated does not try those again."""
+        write_series(self.out, SeriesFile(runs=[run.name for run, _ in self.runs], stopped=self.stopped | more))
 
 
 def carry_out_series(recipe: RecipeFile, flags: TrainFlags) -> int:
@@ -170,11 +169,8 @@ def carry_out_series(recipe: RecipeFile, flags: TrainFlags) -> int:
                 screen.say(f"Stopped; what is done is kept in {shlex.quote(as_text(out))}. Go on: {_again()}")
         if not complete:
             return EXIT_CODES[stop.number] if stop.number is not None else 1
-        paths = [request.out for _, request in series.runs if (request.out / "run.json").exists()]
-        stopped = {name: next(iter(said.values())) for name, said in series.stopped().items()}
-        names = {run.name for run, _ in series.runs}
-        if len(names) > 1 and paths:
-            comparison = compare(paths, stopped={name: said for name, said in stopped.items() if name in names})
+        if len(series.runs) > 1:
+            comparison = compare([out])
             for line in printed(comparison):
                 screen.say(line)
             write_page(comparison, out / PAGE)

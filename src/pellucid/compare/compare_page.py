@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from pellucid.compare.comparison import Comparison
+from pellucid.compare.differences import Difference
 from pellucid.compare.groups import Group, best
 from pellucid.compare.in_words import HEADERS, fairness, shown_settings, table_rows, verdicts, warnings
 from pellucid.compare.record import Reading
@@ -20,6 +21,11 @@ AXES = (
     ("seconds", lambda reading: reading.seconds),
 )
 BITS = "held-out bits per character"
+MOST_NAMED = 3  # variants in a title
+STYLE = """.figures th, .figures td { white-space: nowrap; overflow-wrap: normal; }
+.figures svg { width: 12rem; height: 1.2rem; } .figures svg line { stroke-width: 2; vector-effect: non-scaling-stroke; }
+"""
+WIDTH, HEIGHT = 192, 16  # of an interval's picture
 HOW = """\
 Bits per character are of text that no run has read, at the step that was best on half of its passages; ± is the
 standard error over passages, the spread is the standard deviation between seeds. Differences are paired: the same
@@ -36,13 +42,15 @@ def comparison_page(comparison: Comparison, title: str = "") -> str:
         comparison: What to show.
         title: Of the page. Default: the variants' names.
     """
-    names = " · ".join(group.name for group in comparison.groups)
+    names = [group.name for group in comparison.groups]
+    several = f"{names[0]} and {len(names) - 1} others"
+    rows = [_marked(row) for row in table_rows(comparison)]
     return page(
-        title or names,
+        title or (" · ".join(names) if len(names) <= MOST_NAMED else several),
         [
-            Section("", table(["variant", *HEADERS[1:]], [_marked(row) for row in table_rows(comparison)])),
-            Section("Curves", _curves(comparison)),
-            Section("Against " + comparison.baseline.name if comparison.baseline else "", _apart(comparison)),
+            Section("", table(["variant", *HEADERS[1:]], rows, kind="figures")),
+            Section("Against " + comparison.baseline.name if comparison.baseline else "", _against(comparison)),
+            Section("Curves", joined([_curves(comparison), _apart(comparison)])),
             Section("What differs", _settings(comparison)),
             Section("What was equal", joined(paragraph(line) for line in fairness(comparison))),
             Section("Every run", _runs(comparison)),
@@ -50,15 +58,54 @@ def comparison_page(comparison: Comparison, title: str = "") -> str:
         ],
         lead=joined(
             [
-                *(paragraph(foreign(line), kind="lead") for line in verdicts(comparison)),
+                *(paragraph(foreign(line.replace(" %", "\N{NO-BREAK SPACE}%"))) for line in verdicts(comparison)),
                 *(paragraph(foreign(line), kind="warn") for line in warnings(comparison)),
             ]
         ),
+        style=STYLE,
     )
 
 
 def _marked(row: Sequence[str]) -> list[str]:
     return [foreign(row[0]), *row[1:]]
+
+
+def _against(comparison: Comparison) -> Html:
+    """Every variant's difference with its interval, drawn to one scale."""
+    found = comparison.differences()
+    ends = [end for one in found for end in (one.low, one.high, one.bits, 0.0) if end is not None]
+    if not found:
+        return Html()
+    rows = [
+        [
+            foreign(one.name),
+            f"{one.bits:+.3f}",
+            "" if one.low is None else f"{one.low:+.3f} to {one.high:+.3f}",
+            _interval(one, min(ends), max(ends)),
+        ]
+        for one in found
+    ]
+    caption = "Bits per character more than the baseline; left of the line is better. The bar is the interval, at 95 %."
+    headers = ["variant", "difference", "interval", ""]
+    return joined([table(headers, rows, kind="figures"), paragraph(caption, kind="note")])
+
+
+def _interval(one: Difference, lowest: float, highest: float) -> Html:
+    """A bar from the lower to the upper end, a dot at the difference, a line at 0."""
+
+    def place(value: float) -> str:
+        return f"{6 + (WIDTH - 12) * (value - lowest) / ((highest - lowest) or 1.0):.1f}"
+
+    middle, colour = HEIGHT / 2, "var(--series-1)" if one.is_clear else "var(--muted)"
+    bar = ""
+    if one.low is not None and one.high is not None:
+        ends = f'x1="{place(one.low)}" x2="{place(one.high)}" y1="{middle}" y2="{middle}"'
+        bar = f'<line {ends} stroke="{colour}"/>'
+    return Html(
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{one.bits:+.3f}">'
+        f'<line x1="{place(0)}" x2="{place(0)}" y1="0" y2="{HEIGHT}" stroke="var(--rule)"/>{bar}'
+        f'<circle cx="{place(one.bits)}" cy="{middle}" r="3.5" fill="{colour}"/></svg>'
+    )
 
 
 def _curves(comparison: Comparison) -> Html:
@@ -144,7 +191,7 @@ def _settings(comparison: Comparison) -> Html:
     if not settings:
         return paragraph("Nothing that was decided: only seeds, machines and moments.")
     headers = ["setting", *(group.name for group in comparison.groups)]
-    return table(headers, [[name, *map(foreign, values)] for name, values in settings.items()])
+    return table(headers, [[name, *map(foreign, values)] for name, values in settings.items()], kind="figures")
 
 
 def _runs(comparison: Comparison) -> Html:
@@ -160,4 +207,4 @@ def _runs(comparison: Comparison) -> Html:
         ]
         for run in comparison.runs
     ]
-    return table(["run", "seed", "bits/character", "best step", "steps", "", "seconds"], rows)
+    return table(["run", "seed", "bits/character", "best step", "steps", "", "seconds"], rows, kind="figures")

@@ -12,6 +12,7 @@ from typing import Any
 from pellucid.compare.differences import Difference, difference
 from pellucid.compare.groups import Group, best, differing, grouped
 from pellucid.compare.record import RunRecord, read_run
+from pellucid.compare.series import read_series
 from pellucid.errors import RunFolderError
 
 SAME = {"seconds": 0.05, "FLOPs": 0.01}
@@ -83,24 +84,30 @@ class Comparison:
         }
 
 
-def compare(paths: Iterable[str | Path], stopped: Mapping[str, str] | None = None) -> Comparison:
+def compare(paths: Iterable[str | Path]) -> Comparison:
     """Read runs and sort them into variants.
 
     Args:
-        paths: Run folders, or folders of run folders.
-        stopped: Runs that left no folder, by name, with the sentence that says why.
+        paths: Run folders, or folders of run folders: a recipe's own says which and in which order.
 
     Raises:
         RunFolderError: if a path holds no run, or there are not two things to compare.
     """
-    folders = list(dict.fromkeys(folder for path in paths for folder in _run_folders(Path(path))))
-    if len(folders) + len(stopped or {}) < 2:
+    folders: dict[Path, None] = {}
+    stopped: dict[str, str] = {}
+    for path in map(Path, paths):
+        series = read_series(path)
+        folders |= dict.fromkeys(_run_folders(path, series.runs if series else None))
+        for name, run in (series.stopped if series else {}).items():
+            if name in series.runs and not (path / name / "run.json").exists():
+                stopped[name] = run.sentence
+    if len(folders) + len(stopped) < 2:
         raise RunFolderError(
             "two runs or more",
             came="one" if folders else "none",
             remedy="name their folders, or a folder that holds several",
         )
-    return Comparison(tuple(grouped([read_run(folder) for folder in folders])), stopped or {})
+    return Comparison(tuple(grouped([read_run(folder) for folder in folders])), stopped)
 
 
 def is_equal(name: str, values: Sequence[float]) -> bool:
@@ -113,13 +120,14 @@ def is_equal(name: str, values: Sequence[float]) -> bool:
     return max(values) - min(values) <= SAME.get(name, 0.0) * max(values)
 
 
-def _run_folders(path: Path) -> list[Path]:
-    """The run at `path`, or the runs in it."""
-    if path.is_dir() and not (path / "run.json").exists():
-        inside = sorted(run.parent for run in path.glob("*/run.json"))
-        if inside:
-            return inside
-    return [path]
+def _run_folders(path: Path, names: Sequence[str] | None) -> list[Path]:
+    """The run at `path`, or the runs in it: those of these names, or all."""
+    if not path.is_dir() or (path / "run.json").exists():
+        return [path]
+    inside = sorted(run.parent for run in path.glob("*/run.json"))
+    if names is not None:
+        inside = sorted((run for run in inside if run.name in names), key=lambda run: names.index(run.name))
+    return inside or ([] if names else [path])
 
 
 def _group_as_json(group: Group) -> dict[str, Any]:
