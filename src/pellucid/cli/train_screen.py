@@ -200,7 +200,7 @@ class TrainScreen:
         if len(event.epochs_of_parts) > 1:
             self.say(f"Of the parts, in their order: {', '.join(map(_times, event.epochs_of_parts))} through each.")
         if event.packed_documents > TENTHS:
-            self.say("Rows run across documents, which then see each other; --mask-documents True keeps them apart.")
+            self.say("Rows run across documents, which then see each other; --mask-documents keeps them apart.")
         if event.used_up:
             self.say(
                 f"Your text is used up by then: read more than {event.epochs:.0f} times, it would be learned by heart."
