@@ -72,6 +72,7 @@ MISTAKES = {
     "Endless": ("super().__init__()", "return x / 0", "to give finite numbers"),
     "Breaks": ("super().__init__()", "return x @ x", "RuntimeError in line 8"),
     "Unbuilt": ("raise OSError('no such table')", "return x", "to be built: NAME(d_model, d_ff, bias)"),
+    "Short": ("super().__init__()", "return x[:, :15] if x.shape[1] > 15 else x", "run at a length of 16"),
     "Detached": ("super().__init__()", "return x.detach().requires_grad_().numpy()", "RuntimeError in line 8"),
 }
 

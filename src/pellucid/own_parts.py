@@ -44,6 +44,7 @@ CONTRACT = {
 SOURCES: dict[str, bytes] = {}
 """By SHA256: the files that this process was told to run, as they were then."""
 TOKENS, ROWS, VOCABULARY = 7, 2, 11  # of the model that a part is tried in: little, and no two alike
+LONGEST = 1024  # positions in the last try: more takes memory, and shows nothing new
 CLOSE = 1e-4  # of the largest number: float32 sums in another order differ by a hundredth of this
 Result = TypeVar("Result")
 
@@ -123,6 +124,9 @@ def check(config: ModelConfig) -> None:
         for field in config.own_parts:
             _check_shape(model, field, names)
         _check_model(model, names)
+        whole = replace(small, context_length=min(config.context_length, LONGEST), window=config.window)
+        ids = torch.zeros(1, whole.context_length, dtype=torch.long)
+        _tried(lambda: TransformerLM(whole).eval()(ids), names, f"run at a length of {whole.context_length:,}")
 
 
 def _check_shape(model: TransformerLM, field: str, names: str) -> None:

@@ -24,6 +24,7 @@ BITS = "held-out bits per character"
 MOST_NAMED = 3  # variants in a title
 STYLE = """.figures th, .figures td { white-space: nowrap; overflow-wrap: normal; }
 .figures svg { width: 12rem; height: 1.2rem; } .figures svg line { stroke-width: 2; vector-effect: non-scaling-stroke; }
+@media (max-width: 600px) { .figures svg { width: 5rem; } }
 """
 WIDTH, HEIGHT = 192, 16  # of an interval's picture
 HOW = """\
@@ -79,14 +80,14 @@ def _against(comparison: Comparison) -> Html:
     rows = [
         [
             foreign(one.name),
+            _interval(one, min(ends), max(ends)),
             f"{one.bits:+.3f}",
             "" if one.low is None else f"{one.low:+.3f} to {one.high:+.3f}",
-            _interval(one, min(ends), max(ends)),
         ]
         for one in found
     ]
     caption = "Bits per character more than the baseline; left of the line is better. The bar is the interval, at 95 %."
-    headers = ["variant", "difference", "interval", ""]
+    headers = ["variant", "", "difference", "interval"]
     return joined([table(headers, rows, kind="figures"), paragraph(caption, kind="note")])
 
 
