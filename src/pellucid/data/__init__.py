@@ -1,6 +1,6 @@
 """Text → batches: sources, the held-out split, token files, seeded and resumable batches.
 
-    pieces → reading/ → look_alikes → boilerplate → survey → folders → sources → corpus → split → token_file →
+    pieces → reading/ → look_alikes → boilerplate → survey → folders → hub → sources → corpus → split → token_file →
     token_writer → prepare → repeated_lines → card → prepared_folder → encoding → prepare_folder → prepared_text →
     shuffle → mixture → rows → batches → windows                                                      (reading order)
 

@@ -1,6 +1,6 @@
 """Paths that a user wrote → the files in them, and what was left out and why.
 
-In: paths.  Out: `named_path`, `files_in`, `LeftOut`.  Used by: sources.py.  Read next: sources.py.
+In: paths.  Out: `named_path`, `files_in`, `LeftOut`.  Used by: sources.py.  Read next: hub.py.
 """
 
 from __future__ import annotations

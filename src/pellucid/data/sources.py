@@ -23,6 +23,7 @@ import numpy as np
 
 from pellucid.data.boilerplate import Boilerplate, WithoutBoilerplate
 from pellucid.data.folders import LeftOut, files_in, named_path
+from pellucid.data.hub import HubDataset, is_hub_name
 from pellucid.data.pieces import cut_pieces, printable
 from pellucid.data.reading import (
     FileReader,
@@ -194,7 +195,7 @@ def open_sources(
     column of text are left out, and told.
 
     Args:
-        paths: Files and folders.
+        paths: Files and folders, and datasets as hub:NAME, which come last.
         encoding: None for UTF-8, or the name of the encoding of all files that do not say theirs; in a folder, of those
             that are not plainly UTF-8.
         text_column: Which column of tables is text; None for the only one that can be.
@@ -212,7 +213,9 @@ def open_sources(
     found: dict[Path, FileReader] = {}
     notes = [f"Read as {encoding}, as asked."] if encoding else []
     twice: list[str] = []
-    for given in map(named_path, paths):
+    paths = list(paths)
+    datasets = [HubDataset(str(path), options) for path in dict.fromkeys(filter(is_hub_name, paths))]
+    for given in (named_path(path) for path in paths if not is_hub_name(path)):
         left_out, unclear = LeftOut(), list[UnclearColumn]()
         before = len(found)
         for reader in _readers(given, options, left_out, unclear):
@@ -234,7 +237,7 @@ def open_sources(
     if twice:
         notes.append(f"Given twice, read once: {_some(twice)}.")
     return Sources(
-        found.values(),
+        [*found.values(), *datasets],
         notes=notes,
         drop_boilerplate=drop_boilerplate,
         held_out_percent=held_out_percent,
@@ -333,7 +336,7 @@ def _notes_of(readables: Iterable[Readable]) -> list[str]:
     """What the readers changed, added up."""
     changes: Counter[str] = Counter()
     for readable in readables:
-        if isinstance(readable, FileReader | WithoutBoilerplate):
+        if isinstance(readable, FileReader | WithoutBoilerplate | HubDataset):
             changes[readable.told_kind] += bool(readable.told_kind)
             changes.update(readable.changes)
     return told(changes)

@@ -1,7 +1,7 @@
 """Files as people have them → documents of plain text, read as a stream and unharmed by hostile ones.
 
     packed → encodings → decoding → reader → plain · lines · srt · html · archive · xml_stream · paragraphs ·
-    docx · odt · epub · columns · csv · jsonl → kinds                                          (reading order)
+    docx · odt · epub · columns · csv · jsonl · parquet → kinds                                (reading order)
 
 In: paths.  Out: a reader for each file.  Used by: sources.py, folders.py.  Read next: packed.py.
 """

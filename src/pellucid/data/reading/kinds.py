@@ -20,7 +20,8 @@ from pellucid.data.reading.epub import CONTAINER, Book
 from pellucid.data.reading.html import WebPage
 from pellucid.data.reading.jsonl import JsonLines
 from pellucid.data.reading.odt import OpenDocument
-from pellucid.data.reading.packed import first_bytes
+from pellucid.data.reading.packed import first_bytes, is_packed
+from pellucid.data.reading.parquet import ParquetTable
 from pellucid.data.reading.plain import PlainText
 from pellucid.data.reading.reader import FileReader, ReadingOptions
 from pellucid.data.reading.srt import Subtitles
@@ -45,6 +46,7 @@ PLAIN = Kind("plain text", PROSE + CODE, PlainText)
 WORD = Kind("a Word document", (".docx", ".docm"), WordDocument, is_text=False)
 OPEN_DOCUMENT = Kind("an OpenDocument text", (".odt", ".ott"), OpenDocument, is_text=False)
 EPUB = Kind("an EPUB book", (".epub",), Book, is_text=False)
+PARQUET = Kind("a Parquet table", (".parquet",), ParquetTable, is_text=False)
 HTML = Kind("a web page", (".html", ".htm", ".xhtml"), WebPage)
 KINDS = (
     PLAIN,
@@ -52,6 +54,7 @@ KINDS = (
     Kind("subtitles", (".srt",), Subtitles),
     Kind("a table", (".csv", ".tsv"), Table),
     Kind("JSON lines", (".jsonl", ".ndjson"), JsonLines),
+    PARQUET,
     EPUB,
     WORD,
     OPEN_DOCUMENT,
@@ -79,11 +82,11 @@ OTHERS = (  # what begins so is no text, and this is the way to its text
     (b"Rar!\x1a\x07", "a RAR archive", "unpack it first"),
     (b"\x7fELF", "a program", "give a text"),
     (b"SQLite format 3\x00", "a database", "export the text as .csv or .jsonl"),
-    (b"PAR1", "a Parquet table", "export the column of text as .csv or .jsonl"),
     (b"\x89PELTOK\n", "a token file of pellucid", "give the text it was made of"),
 )
 READ_PICTURES = "give text; a program for text recognition (OCR), such as tesseract, may find some in the picture"
 ZIP = b"PK\x03\x04"
+PARQUET_MARK = b"PAR1"
 ARCHIVES = {  # a member that tells what an archive is, if it is none of ours
     "xl/workbook.xml": ("an Excel workbook", "save the sheet as .csv"),
     "ppt/presentation.xml": ("a PowerPoint presentation", "save its outline as plain text"),
@@ -115,6 +118,10 @@ def open_reader(path: Path, options: ReadingOptions = ReadingOptions()) -> FileR
             raise Unreadable(f"text in {name}", came=words, remedy=remedy or READ_PICTURES)
     if head.startswith(ZIP):
         kind = _kind_of_archive(path)
+    elif head.startswith(PARQUET_MARK):
+        if is_packed(path):
+            raise Unreadable(f"text in {name}", came="a Parquet table that is packed", remedy="unpack it first")
+        kind = PARQUET
     elif named is not None and named.is_text:
         kind = HTML if named is PLAIN and _looks_like_a_page(path, head) else named
     else:
