@@ -10,8 +10,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pellucid.cli.prepare_flags import PrepareFlags
 from pellucid.cli.printable import printable_json
 from pellucid.cli.sources import sources_of, tokenizer_named, told
 from pellucid.cli.train_screen import TrainScreen
@@ -24,16 +25,13 @@ from pellucid.train import Request
 from pellucid.train.material import make_tokenizer
 from pellucid.training_config import TrainingConfig
 
-if TYPE_CHECKING:
-    from pellucid.cli.prepare import PrepareFlags
-
 LONG_RUN_MINUTES = 24 * 60.0  # whoever prepares a text means to train for long: the vocabulary is chosen for that
 CHARACTERS_A_PROCESS = 4_000_000  # a process takes half a second to begin, in which another encodes half of this
 ALIVE_SECONDS, PLAIN_SECONDS = 0.25, 10.0  # between two signs of life, on a terminal and elsewhere
 UNITS = {"characters": "characters", "bpe": "byte pairs"}
 
 
-def carry_out(flags: "PrepareFlags") -> int:
+def carry_out(flags: PrepareFlags) -> int:
     """Make the folder, or go on making it."""
     if flags.out is None:
         raise UserError("--out DIR, the folder to make", came="none", remedy="say where, as in --out prepared/books")

@@ -87,7 +87,7 @@ class Batches:
         ]
         self._mixture = Mixture(weights or [Fraction(part.per_epoch) for part in self._parts])
         self._block = -1
-        self._block_places = np.empty((0, 2, batch_size))
+        self._block_places: np.ndarray = np.empty((0, 2, batch_size))
 
     @property
     def tokens(self) -> TokenFile:
