@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from pellucid import loading
-from pellucid.data import open_prepared
 from pellucid.report import attention as room
 from pellucid.report.attention import _direction, _sentence, attention, sentence_ids
 from pellucid.text import load_tokenizer
+from pellucid.train.material import reopen_material
 
 
 @pytest.fixture
@@ -16,42 +16,42 @@ def loaded(run):
 
 
 @pytest.fixture
-def data(run, loaded):
-    return open_prepared(run.tokens_path, loaded.tokenizer)
+def material(run):
+    return reopen_material(run.tokens_path, run.tokenizer_path)
 
 
-def test_every_head_of_every_layer_has_its_picture(record, loaded, data):
-    shown = attention(record, loaded, data)
+def test_every_head_of_every_layer_has_its_picture(record, loaded, material):
+    shown = attention(record, loaded, material)
     assert shown.count("<img ") == 2  # one layer of two heads
     assert "Layer 1, head 2 reads" in shown
     assert "&lt;|endoftext|&gt;" in shown
 
 
-def test_the_pictures_are_of_the_weights_that_the_model_used(record, loaded, data, monkeypatch):
+def test_the_pictures_are_of_the_weights_that_the_model_used(record, loaded, material, monkeypatch):
     drawn = []
     monkeypatch.setattr(room, "picture", lambda matrix, words: drawn.append(torch.tensor(matrix)) or room.Html(""))
-    attention(record, loaded, data)
+    attention(record, loaded, material)
     for weights in drawn:
         torch.testing.assert_close(weights.sum(-1), torch.ones(len(weights)), atol=1e-5, rtol=0)
         assert weights.triu(1).max() == 0
 
 
-def test_a_model_that_looks_ahead_is_seen_looking_ahead(record, loaded, data, monkeypatch):
+def test_a_model_that_looks_ahead_is_seen_looking_ahead(record, loaded, material, monkeypatch):
     drawn = []
     monkeypatch.setattr(room, "picture", lambda matrix, words: drawn.append(torch.tensor(matrix)) or room.Html(""))
     monkeypatch.setattr(
         "pellucid.nn.multi_head.causal_mask", lambda places, num_keys, window: torch.ones(len(places), num_keys) > 0
     )
-    attention(record, loaded, data)
+    attention(record, loaded, material)
     assert drawn[0].triu(1).max() > 0.01
 
 
-def test_the_sentence_is_of_the_held_out_text(record, loaded, data, run):
-    ids = sentence_ids(record, loaded, data)
+def test_the_sentence_is_of_the_held_out_text(record, loaded, material, run):
+    ids = sentence_ids(record, loaded, material)
     written = loaded.tokenizer.decode(ids[1:])
     assert ids[0] == loaded.tokenizer.end_of_text_id
     assert len(ids) <= loaded.model.config.context_length
-    assert written in loaded.tokenizer.decode(data.held_out[0].tokens)
+    assert written in loaded.tokenizer.decode(material.data.held_out[0].tokens)
 
 
 def test_without_held_out_text_it_is_of_a_sample(record, loaded):
@@ -70,11 +70,11 @@ def test_too_large_a_model_is_not_run(record, loaded, monkeypatch):
     assert "too many for pictures" in attention(record, loaded, None)
 
 
-def test_a_page_holds_no_more_pictures_than_a_phone_can(record, loaded, data, monkeypatch):
+def test_a_page_holds_no_more_pictures_than_a_phone_can(record, loaded, material, monkeypatch):
     maps = room.attention_maps(loaded.model, torch.tensor([1, 2]))
     monkeypatch.setattr(room, "attention_maps", lambda model, ids: maps * 30)
     monkeypatch.setattr(room, "MOST_PICTURES", 20)
-    shown = attention(record, loaded, data)
+    shown = attention(record, loaded, material)
     assert shown.count("<img ") == 20
     assert "10 of 30 layers are shown" in shown
 
@@ -101,7 +101,7 @@ def test_tokens_stand_in_the_direction_of_their_script(shown, way):
     assert _direction(shown) == way
 
 
-def test_tokens_that_are_markup_are_text(record, loaded, data, monkeypatch):
+def test_tokens_that_are_markup_are_text(record, loaded, material, monkeypatch):
     monkeypatch.setattr(room, "_sentence", lambda passage: "the cat")
     spans = room.spans_of_ids
 
@@ -110,7 +110,7 @@ def test_tokens_that_are_markup_are_text(record, loaded, data, monkeypatch):
             yield type(span)(span.token_id, b"<b>", "<b>", False)
 
     monkeypatch.setattr(room, "spans_of_ids", hostile)
-    assert "<bdi>&lt;b&gt;</bdi>" in attention(record, loaded, data)
+    assert "<bdi>&lt;b&gt;</bdi>" in attention(record, loaded, material)
 
 
 def test_half_a_character_is_shown_as_bytes(tmp_path, trained):

@@ -66,5 +66,9 @@ def test_what_is_missing_is_left_out(tmp_path, data):
     assert "NaN" not in text_card(invented_record(tmp_path / "run", facts={"data": data}))
 
 
+def test_the_card_of_a_prepared_text_is_told(tmp_path):
+    assert "Letters: Latin &lt;100%&gt;." in text_card(invented_record(tmp_path / "run"), ["Letters: Latin <100%>."])
+
+
 def test_before_the_text_was_read_there_is_a_sentence(tmp_path):
     assert "had not read its text yet" in text_card(invented_record(tmp_path / "run", facts={}))

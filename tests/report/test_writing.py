@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from pellucid.checkpoint import RunFolder
+from pellucid.data import Split, split_of
+from pellucid.data.card import TextCard
+from pellucid.data.prepared_folder import FolderCard
 from pellucid.errors import RunFolderError
 from pellucid.report import report_page, write_report, writing
 from tests.report.invented_run import FACTS, evaluated, finished, invented, sampled, step
+from tests.train.small_run import small_sources
 
 VOID = {"meta", "img", "br", "path", "rect", "use", "line"}
 MOST_BYTES = 3_000_000
@@ -162,3 +166,36 @@ def test_nothing_half_written_stays_behind(run, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         write_report(run)
     assert sorted(run.path.iterdir()) == before
+
+
+def test_a_run_on_prepared_text_shows_its_card(run, tmp_path):
+    text = TextCard(
+        characters=9,
+        utf8_bytes=9,
+        documents=1,
+        distinct_characters=5,
+        empty_documents=0,
+        duplicate_documents=0,
+        letters_by_script={"Latin": 3, "Han": 1},
+        lines=1,
+        told_lines=0,
+        repeated_lines=0,
+        longest_line=9,
+        boilerplate="",
+        held_out="Held out: nothing.",
+    )
+    known = dict.fromkeys(("fingerprint", "alphabet", "tokenizer", "tokenizer_kind", "tokenizer_reason"), "")
+    numbers = dict.fromkeys(("vocab_size", "training_tokens", "held_out_tokens"), 1)
+    card = FolderCard(
+        format="", version=1, sources=(), asked={}, text=text, split=_split(), notes=(), files={},
+        characters_per_token=1.0, **known, **numbers,
+    )  # fmt: skip
+    (tmp_path / "card.json").write_bytes(card.encode())
+    (run.tokens_path / "prepared.json").write_text(json.dumps({"prepared": [{"path": str(tmp_path)}]}))
+    page = report_page(run)
+    assert "Letters: Latin 75.0%, Han 25.0%." in page
+    assert "could not be made" not in page
+
+
+def _split() -> Split:
+    return split_of(small_sources(500))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from pellucid.data import PreparedData
 from pellucid.inspection import AttentionMap, attention_maps, habit
 from pellucid.loading import Loaded
 from pellucid.pages import Html, escaped, joined, paragraph
@@ -20,21 +19,22 @@ from pellucid.report.picture import picture
 from pellucid.report.record import Record, text
 from pellucid.report.spaced import spaced
 from pellucid.text import TextTokenizer, spans_of_ids
+from pellucid.train.material import Material
 
 MOST_TOKENS = 40  # of the sentence: a picture is about a hundred pixels wide
 LEAST_CHARACTERS, MOST_CHARACTERS = 15, 160
-SEARCHED_TOKENS = 2000  # of the first held-out passage: some pages
+SEARCHED = 2000  # characters of the first held-out passage: a page
 MOST_PICTURES = 400  # a page that a phone can hold; of more, layers are left out evenly
 MOST_PARAMETERS = 300_000_000  # a larger model would keep the person waiting at the end of a run
 _ENDS = re.compile(r"(?<=[.!?…。！？؟।۔])\s*|\n+")
 
 
-def attention(record: Record, loaded: Loaded, data: PreparedData | None) -> Html:
+def attention(record: Record, loaded: Loaded, material: Material | None) -> Html:
     """The sentence, cut into tokens, and a row of pictures for each layer."""
     size = loaded.model.num_parameters()
     if size > MOST_PARAMETERS:
         return paragraph(f"The model has {size:,} parameters: too many for pictures at the end of a run.")
-    ids = sentence_ids(record, loaded, data)
+    ids = sentence_ids(record, loaded, material)
     if len(ids) < 2:
         return paragraph("There is no sentence to show.")
     maps = attention_maps(loaded.model, torch.from_numpy(np.asarray(ids, dtype=np.int64)))
@@ -57,10 +57,10 @@ def attention(record: Record, loaded: Loaded, data: PreparedData | None) -> Html
     )
 
 
-def sentence_ids(record: Record, loaded: Loaded, data: PreparedData | None) -> list[int]:
+def sentence_ids(record: Record, loaded: Loaded, material: Material | None) -> list[int]:
     """The ids of a sentence that the model never learned from, after the beginning of a document; else of a sample."""
     tokenizer, most = loaded.tokenizer, min(MOST_TOKENS, loaded.model.config.context_length)
-    held_out = tokenizer.decode(data.held_out[0].tokens[1:SEARCHED_TOKENS]) if data and data.held_out else ""
+    held_out = next(iter(material.held_out_texts(SEARCHED)), "") if material else ""
     sample = text(record.last("Finished").get("sample")) or text(record.last("Sampled").get("text"))
     ids = tokenizer.encode(_sentence(held_out) or _sentence(sample)).tolist()
     return [tokenizer.end_of_text_id, *ids][:most]

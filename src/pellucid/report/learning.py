@@ -66,7 +66,7 @@ def noticed(record: Record) -> Html:
         for event in record.all("Noticed")
         if text(event.get("sentence"))
     ]
-    if record.steps.skipped:
+    if record.steps.skipped and all(event.get("kind") != "skipped step" for event in record.all("Noticed")):
         first = ", ".join(f"{step:,}" for step, _ in record.steps.skipped[:5])
         why = next((why for _, why in record.steps.skipped if why), "")
         more = ", …" if len(record.steps.skipped) > 5 else ""

@@ -86,7 +86,8 @@ class Record:
     def last_step(self) -> int:
         """How many steps were done."""
         ended = number(self.last("Finished").get("step"))
-        return int(ended if math.isfinite(ended) else max(filter(math.isfinite, self.steps["step"]), default=0))
+        done = [step for step in self.steps["step"] if math.isfinite(step)]
+        return int(ended if math.isfinite(ended) else max(done, default=0.0))
 
 
 def read_record(folder: RunFolder) -> Record:

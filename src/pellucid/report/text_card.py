@@ -4,7 +4,7 @@ In: a `Record`, and a card.json if the text was prepared.  Out: HTML.  Used by: 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pellucid.pages import Html, counted, facts, foreign, joined, paragraph
@@ -14,13 +14,14 @@ MOST_LETTERS = 3000  # of an alphabet, folded away: a page of Chinese
 KINDS = {"characters": "single characters", "bpe": "byte pairs"}
 
 
-def text_card(record: Record) -> Html:
-    """Name, size, script, split, tokens, and what was said of it."""
+def text_card(record: Record, cards: Sequence[str] = ()) -> Html:
+    """Name, size, split, tokens, and what was said of it; and the sentences of its card if it was prepared."""
     rows = [row for row in (*_source(record), *_held_out(record), *_tokens(record)) if row[1]]
     if not rows:
         return paragraph("The run had not read its text yet.")
     notes = record.last("TextRead").get("notes")
     told = [note for note in notes if text(note)] if isinstance(notes, list | tuple) else []
+    told += cards
     listed = Html("<ul>" + "".join(f"<li>{foreign(note)}</li>" for note in told) + "</ul>") if told else ""
     return joined([facts(rows), listed, _alphabet(record)])
 

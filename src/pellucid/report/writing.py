@@ -6,13 +6,16 @@ sentence in its place, and the others stay.
 In: a run folder.  Out: report.html.  Used by: the command line.  Read next: ../cli/report.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable
 from pathlib import Path
+
+import msgspec
 
 from pellucid import loading
 from pellucid.checkpoint import RunFolder
 from pellucid.checkpoint.durable import in_a_sentence, write_durably
-from pellucid.data import PreparedData, open_prepared
+from pellucid.data.prepared_folder import CARD, FolderCard
 from pellucid.errors import UserError
 from pellucid.loading import Loaded
 from pellucid.pages import Html, Section, page, paragraph
@@ -25,8 +28,10 @@ from pellucid.report.learning import curves, noticed, samples
 from pellucid.report.opening import closing_sample, lead
 from pellucid.report.record import read_record
 from pellucid.report.text_card import text_card
+from pellucid.train.material import PREPARED, Material, reopen_material
 
-TOKENS_AT_ONCE = 1 << 16
+DAMAGED = (OSError, ValueError, TypeError, KeyError, msgspec.ValidationError)
+"""What reading a file of the run may come to, if somebody or something has changed it."""
 
 STYLE = """
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.2rem, 1fr)); gap: 1rem 1.4rem;
@@ -77,16 +82,19 @@ def report_page(folder: RunFolder) -> str:
     with in_a_sentence(folder.metrics_path):
         record = read_record(folder)
     loaded, missing = _opened(folder)
-    data = _data(folder, loaded)
+    material = _material(folder)
+    maps = _made(attention, record, loaded, material) if loaded else paragraph(missing)
     sections = [
         Section("It writes", _made(closing_sample, record)),
         Section("How it learned", _made(curves, record)),
         Section("Noticed on the way", _made(noticed, record)),
         Section("The same prompt, again and again", _made(samples, record)),
-        Section("Copied?", _made(copied, record, _texts(loaded, data))),
-        Section("The text", _made(text_card, record)),
+        Section("Copied?", _made(copied, record, material.training_text() if material else ())),
+        Section("The text", _made(text_card, record, _cards(folder))),
         Section("The plan, and what happened", _made(course, record)),
-        Section("What its attention reads", _made(attention, record, loaded, data) if loaded else paragraph(missing)),
+        Section(
+            "What its attention reads", _made(attention, record, loaded, material) if loaded else paragraph(missing)
+        ),
         Section("The health of its modules", _made(health, record)),
         Section("Exactly this run", _made(exactly, record)),
         Section("Before you share this page", _made(reveals, record)),
@@ -111,21 +119,19 @@ def _opened(folder: RunFolder) -> tuple[Loaded | None, str]:
         return None, f"There is no model to look into. {error}"
 
 
-def _data(folder: RunFolder, loaded: Loaded | None) -> PreparedData | None:
-    """The text as ids, if it is still there."""
+def _material(folder: RunFolder) -> Material | None:
+    """The text as ids, if it is still there, and as it was."""
     try:
-        return open_prepared(folder.tokens_path, loaded.tokenizer) if loaded else None
-    except UserError:
+        return reopen_material(folder.tokens_path, folder.tokenizer_path)
+    except (UserError, *DAMAGED):
         return None
 
 
-def _texts(loaded: Loaded | None, data: PreparedData | None) -> Iterable[str]:
-    """The training text, in pieces."""
-    if loaded is None or data is None:
-        return ()
-
-    def pieces() -> Iterator[str]:
-        for start in range(0, len(data.train), TOKENS_AT_ONCE):
-            yield loaded.tokenizer.decode(data.train.read(start, min(start + TOKENS_AT_ONCE, len(data.train))))
-
-    return pieces()
+def _cards(folder: RunFolder) -> list[str]:
+    """What the cards of prepared folders say, if the run reads such."""
+    try:
+        named = json.loads((folder.tokens_path / PREPARED).read_bytes())["prepared"]
+        found = [msgspec.json.decode((Path(one["path"]) / CARD).read_bytes(), type=FolderCard) for one in named]
+    except DAMAGED:
+        return []
+    return [sentence for card in found for sentence in card.text.sentences]
