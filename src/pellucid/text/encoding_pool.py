@@ -16,9 +16,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from io import BufferedIOBase
 from queue import SimpleQueue
 from types import TracebackType
-from typing import BinaryIO, cast
+from typing import cast
 
 from pellucid.errors import TokenizerError, UserError
 from pellucid.text.encoding_worker import Encoded, Refused, Stretch, encode_task, receive, send
@@ -132,5 +133,5 @@ class EncodingPool:
         )
 
 
-def _pipe(stream: object) -> BinaryIO:
-    return cast(BinaryIO, stream)
+def _pipe(stream: object) -> BufferedIOBase:
+    return cast(BufferedIOBase, stream)

@@ -10,7 +10,8 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from io import BufferedIOBase
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -74,14 +75,14 @@ def encode_task(tokenizer: TextTokenizer, task: Sequence[Stretch]) -> list[Encod
     ]
 
 
-def send(stream: BinaryIO, message: Any) -> None:
+def send(stream: BufferedIOBase, message: Any) -> None:
     """Write one frame."""
     content = msgspec.msgpack.encode(message, enc_hook=_array_to_parts)
     stream.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
     stream.flush()
 
 
-def receive(stream: BinaryIO, kind: Any) -> Any:
+def receive(stream: BufferedIOBase, kind: Any) -> Any:
     """Read one frame.
 
     Args:
@@ -112,7 +113,7 @@ def work() -> None:
         os._exit(0)  # without a last word to a closed pipe
 
 
-def _exactly(stream: BinaryIO, count: int) -> bytes:
+def _exactly(stream: BufferedIOBase, count: int) -> bytes:
     content = stream.read(count)
     if len(content) < count:
         raise EOFError
