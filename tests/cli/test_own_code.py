@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -5,9 +6,13 @@ import torch
 
 import pellucid
 from pellucid import own_parts
+from pellucid.checkpoint import RunFolder
 from pellucid.cli import main
+from pellucid.cli.train_screen import TrainScreen
 from pellucid.errors import ModelFileError
 from pellucid.nn.own_part import CLASSES
+from pellucid.train import StepDone
+from pellucid.train.device import Capabilities
 from tests.own_code import MINE
 from tests.train.small_run import cut_short, small_text
 
@@ -80,3 +85,32 @@ def test_a_mistake_in_it_is_a_sentence_and_leaves_nothing(capsys):
     assert "NAME(d_model, d_ff, bias) with forward(x)" in said
     assert "ZeroDivisionError in line" in said
     assert not Path("run").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_shape_checks")
+@pytest.mark.skipif(Capabilities.of_this_machine().compiler is None, reason="no C++ compiler here")
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_it_compiles_in_any_precision(precision):
+    compiled = WORDS.replace("--compile off", "--compile on").replace("float32", precision)
+    assert pellucid_run(compiled) == 0
+    variant = RunFolder.open("run").facts["plan"]["variant"]
+    assert variant.startswith(precision)
+    assert variant.endswith("compiled")
+
+
+def test_stopped_and_gone_on_with_it_ends_with_the_same_bits(monkeypatch):
+    assert pellucid_run(WORDS.replace("--out run", "--out whole")) == 0
+    show = TrainScreen.show
+
+    def shown(self, event):
+        show(self, event)
+        if isinstance(event, StepDone) and event.step == 4:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(TrainScreen, "show", shown)
+    assert pellucid_run(WORDS) == 143
+    monkeypatch.setattr(TrainScreen, "show", show)
+    assert pellucid_run("train --resume run --own-code") == 0
+    whole, cut = (RunFolder.open(path).load_model().state_dict() for path in ("whole", "run"))
+    assert all(torch.equal(tensor, cut[name]) for name, tensor in whole.items())
