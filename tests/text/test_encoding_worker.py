@@ -1,7 +1,5 @@
 """What one process of the pool does with a task, and how it speaks."""
 
-import io
-
 import numpy as np
 import pytest
 
@@ -35,21 +33,24 @@ def test_ids_have_the_smallest_type_that_holds_the_vocabulary(monkeypatch, size,
     assert encode_task(tokenizer, [Stretch("abc", 3, False)])[0].ids.dtype == kind
 
 
-def test_what_is_sent_is_received():
-    tokenizer, stream = train_byte_pairs(["low lower lowest\n" * 9], 270), io.BytesIO()
+def test_what_is_sent_is_received(tmp_path):
+    tokenizer = train_byte_pairs(["low lower lowest\n" * 9], 270)
     task = [Stretch("low\nslow 🍺 and a line that is long enough\n", 20, False), Stretch("", 0, True)]
     found = encode_task(tokenizer, task)
-    send(stream, task)
-    send(stream, found)
-    stream.seek(0)
-    assert receive(stream, list[Stretch]) == task
-    for one, other in zip(receive(stream, list[Encoded]), found, strict=True):
+    with (tmp_path / "frames").open("w+b") as stream:
+        send(stream, task)
+        send(stream, found)
+        stream.seek(0)
+        assert receive(stream, list[Stretch]) == task
+        received = receive(stream, list[Encoded])
+    for one, other in zip(received, found, strict=True):
         assert one.ids.dtype == other.ids.dtype
         assert one.ids.tolist() == other.ids.tolist()
         assert one.tally.hashes.tolist() == other.tally.hashes.tolist()
         assert (one.escaped, one.tally.lines) == (other.escaped, other.tally.lines)
 
 
-def test_a_stream_that_ends_within_a_frame_is_an_end():
-    with pytest.raises(EOFError):
-        receive(io.BytesIO(b"\x09\0\0\0\0\0\0\0half"), str)
+def test_a_stream_that_ends_within_a_frame_is_an_end(tmp_path):
+    (tmp_path / "frames").write_bytes(b"\x09\0\0\0\0\0\0\0half")
+    with (tmp_path / "frames").open("rb") as stream, pytest.raises(EOFError):
+        receive(stream, str)

@@ -16,10 +16,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from io import BufferedIOBase
 from queue import SimpleQueue
 from types import TracebackType
-from typing import cast
+from typing import BinaryIO, cast
 
 from pellucid.errors import TokenizerError, UserError
 from pellucid.text.encoding_worker import Encoded, Refused, Stretch, encode_task, receive, send
@@ -133,5 +132,5 @@ class EncodingPool:
         )
 
 
-def _pipe(stream: object) -> BufferedIOBase:
-    return cast(BufferedIOBase, stream)
+def _pipe(stream: object) -> BinaryIO:
+    return cast(BinaryIO, stream)

@@ -10,8 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BufferedIOBase
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -75,14 +74,14 @@ def encode_task(tokenizer: TextTokenizer, task: Sequence[Stretch]) -> list[Encod
     ]
 
 
-def send(stream: BufferedIOBase, message: Any) -> None:
+def send(stream: BinaryIO, message: Any) -> None:
     """Write one frame."""
     content = msgspec.msgpack.encode(message, enc_hook=_array_to_parts)
     stream.write(len(content).to_bytes(LENGTH_BYTES, "little") + content)
     stream.flush()
 
 
-def receive(stream: BufferedIOBase, kind: Any) -> Any:
+def receive(stream: BinaryIO, kind: Any) -> Any:
     """Read one frame.
 
     Args:
@@ -113,7 +112,7 @@ def work() -> None:
         os._exit(0)  # without a last word to a closed pipe
 
 
-def _exactly(stream: BufferedIOBase, count: int) -> bytes:
+def _exactly(stream: BinaryIO, count: int) -> bytes:
     content = stream.read(count)
     if len(content) < count:
         raise EOFError

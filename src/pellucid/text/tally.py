@@ -27,13 +27,13 @@ _TABLE_BITS = 16  # the planes above the first share their entries: letters ther
 class Tally:
     """What was counted in one piece."""
 
-    codes: UInt32[np.ndarray, " distinct"]
+    codes: np.ndarray
     """Its distinct characters, as code points."""
-    counts: Int64[np.ndarray, " distinct"]
+    counts: np.ndarray
     """How often each comes."""
     lines: int
     """Lines, blank ones aside."""
-    hashes: UInt64[np.ndarray, " line"]
+    hashes: np.ndarray
     """One for each line of `FEWEST_CHARACTERS` or more."""
     longest: int
     """Characters of its longest line, line ends aside."""
