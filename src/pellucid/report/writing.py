@@ -92,9 +92,7 @@ def report_page(folder: RunFolder) -> str:
         Section("Copied?", _made(copied, record, material.training_text() if material else ())),
         Section("The text", _made(text_card, record, _cards(folder))),
         Section("The plan, and what happened", _made(course, record)),
-        Section(
-            "What its attention reads", _made(attention, record, loaded, material) if loaded else paragraph(missing)
-        ),
+        Section("What its attention reads", maps),
         Section("The health of its modules", _made(health, record)),
         Section("Exactly this run", _made(exactly, record)),
         Section("Before you share this page", _made(reveals, record)),
