@@ -86,9 +86,9 @@ def test_minutes_replace_steps_and_steps_minutes():
     [
         (
             "[model]\nnum_layer = 1",
-            r"recipe.toml: settings that exist, but got model.num_layer: perhaps you meant model",
+            r"settings that exist in \S+recipe.toml, but got model.num_layer: perhaps you meant model",
         ),
-        ("steps = 3\n[model]", "settings that exist, but got steps: perhaps you meant training.steps"),
+        ("steps = 3\n[model]", "recipe.toml, but got steps: perhaps you meant training.steps"),
         ("[modle]\nnorm = 'rms'", "got modle: perhaps you meant"),
         (
             "[model]\nnorm = 'rmss'",
@@ -105,15 +105,16 @@ def test_minutes_replace_steps_and_steps_minutes():
         ("[variants.x]\ntraining.steps = 1", "the same seeds and steps for every variant"),
         ("[variants.'../x']", "names a folder, but got '../x'"),
         ("[variants.a]\n[variants.A]", "differ in more than case"),
+        ("[variants.x-0.5]", r'but got variants.x-0.5: put a name that has a dot into quotes: \[variants."x-0.5"\]'),
         ("variants = 3", "variants to be tables"),
-        ("model = 3", "settings that exist, but got model = 3"),
+        ("model = 3", "recipe.toml, but got model = 3"),
         ("seeds = [1, 1]", "different whole numbers"),
         ("seeds = [true]", "different whole numbers"),
         ("seeds = 3", "different whole numbers"),
         ("seeds = [1]\n[training]\nseed = 2", "seeds or training.seed, but got both"),
         ("sources = 'book.txt'", "sources to be a list of text"),
         ("[model\nnorm = 1", "TOML in .*recipe.toml, but got a mistake: .*line 1"),
-        ("[model]\nvocab_size = 3", "settings that exist, but got model.vocab_size"),
+        ("[model]\nvocab_size = 3", "recipe.toml, but got model.vocab_size"),
     ],
 )
 def test_a_mistake_is_a_sentence_with_its_place(tmp_path, text, said):

@@ -187,7 +187,10 @@ def _settings(table: Mapping[str, Any], known: Mapping[str, Any], place: str) ->
     settings = {}
     for name, value in _flat(table):
         if name not in known:
-            raise ConfigError(f"{place}settings that exist", came=name, remedy=_perhaps(name, known))
+            file, _, inside = place.rpartition(": ")
+            dotted = isinstance(value, dict) and inside  # [variants.a-0.5] is a table 5 in a table a-0
+            remedy = 'put a name that has a dot into quotes: [variants."x-0.5"]' if dotted else _perhaps(name, known)
+            raise ConfigError(f"settings that exist in {file}", came=inside + name, remedy=remedy)
         settings[name] = _value(value, known[name], place + name)
     return settings
 
