@@ -2,9 +2,12 @@
 
 import pytest
 
+from pellucid.cli import main
 from pellucid.cli.train_report import accompanied, asked_trackers, written_report
 from pellucid.errors import TrainingStopped, UserError
+from tests.cli.test_train_run import FLAGS
 from tests.report.invented_run import finished, invented, step
+from tests.train.small_run import cut_short, small_text
 
 
 def test_the_page_is_written_when_the_run_is_over(tmp_path):
@@ -50,3 +53,17 @@ def test_a_tracker_that_is_none_is_refused_at_once():
     assert asked_trackers(None) == ()
     with pytest.raises(UserError, match="trackers among tensorboard, wandb, trackio, but got 'mlflow'"):
         asked_trackers("mlflow")
+
+
+def test_the_command_writes_the_page_and_refuses_a_tracker_before_it_reads(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cut_short(monkeypatch)
+    (tmp_path / "words.txt").write_text(small_text(), encoding="utf-8")
+    command = ["train", *FLAGS.split(), "words.txt", "--out", "run"]
+    assert main.run([*command, "--track", "tensorbord"]) == 2
+    assert not (tmp_path / "run").exists()
+    assert main.run(command) == 0
+    assert capsys.readouterr().out.rstrip().endswith("Report: run/report.html, a page for a browser.")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "<title>run</title>" in page
+    assert "could not be made" not in page
