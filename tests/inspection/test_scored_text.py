@@ -185,6 +185,7 @@ def test_an_end_of_text_within_a_passage_is_read_but_not_scored(tmp_path):
     model = small_model(vocab_size=tokenizer.vocab_size)
     found = score_passages(model, tokenizer, data.held_out, escape_bits=data.escape_bits, stride=16)
     assert any(tokenizer.end_of_text_id in document.ids for document in found)
+    assert [document.nats.sum() for document in found] == pytest.approx([one.score.nats for one in found], rel=1e-5)
     assert sum(document.score.tokens for document in found) == sum(piece.characters for piece in data.held_out)
     expected = evaluate(model, data, tokenizer.end_of_text_id)
     assert [document.score.bits for document in found] == pytest.approx(expected.bits, rel=1e-6)

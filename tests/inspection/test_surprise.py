@@ -1,9 +1,10 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pellucid.data import windows
@@ -11,6 +12,7 @@ from pellucid.errors import ConfigError, DataError
 from pellucid.inspection import predictions, surprise, surprises
 from pellucid.loss import summed_cross_entropy
 from tests.train.small_run import small_model
+from tests.whole.models import ARCHITECTURES, SIZES, random_model
 
 VOCAB, CONTEXT = 24, 16  # of the small model
 
@@ -56,7 +58,8 @@ def test_every_token_is_scored_once_and_from_enough_before_it(lengths, stride, a
             assert 1 <= stop - start - 1 <= CONTEXT
 
 
-@given(st.lists(st.integers(0, 40), max_size=5), st.integers(1, CONTEXT), st.integers(1, 70))
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 40), max_size=4), st.integers(1, CONTEXT), st.integers(1, 70))
 def test_texts_side_by_side_are_as_each_alone_however_much_is_read_at_once(lengths, stride, at_once):
     model, texts = small_model(), [random_ids(length, seed) for seed, length in enumerate(lengths)]
     alone = [surprises(model, [ids], stride=stride)[0] for ids in texts]
@@ -76,6 +79,24 @@ def test_a_stride_of_the_context_is_what_training_sums(model):
         with torch.no_grad():
             total += float(summed_cross_entropy(model(inputs.clamp(max=VOCAB - 1)), targets)[0])
     assert float(surprises(model, [ids], stride=CONTEXT)[0].sum()) == pytest.approx(total, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_reads_ten_contexts_and_one_token_more(name):
+    model = random_model(dataclasses.replace(ARCHITECTURES[name], context_length=CONTEXT))
+    for length in (CONTEXT, CONTEXT + 1, 10 * CONTEXT + 1):
+        ids = np.random.default_rng(length).integers(0, SIZES["vocab_size"], length)
+        assert surprises(model, [ids], stride=7)[0] == pytest.approx(naive(model, ids, 7), abs=2e-4)
+
+
+def test_never_are_all_logits_in_memory(model, monkeypatch):
+    asked, logits = [], model.logits
+    monkeypatch.setattr(surprise, "LOGITS_AT_ONCE", 10 * VOCAB)
+    monkeypatch.setattr(model, "logits", lambda hidden: asked.append(hidden.shape[1]) or logits(hidden))
+    surprises(model, [random_ids(200)], stride=4)
+    predictions(model, random_ids(100), stride=4)
+    assert max(asked) == 10
+    assert sum(asked) == 199 + 99  # and none of a token that is not scored
 
 
 def test_the_default_is_half_the_context(model):

@@ -54,7 +54,7 @@ def in_letters(findings: Findings) -> str:
 def in_bits(findings: Findings) -> str:
     """The figures that compare, and the error of the first."""
     error = findings.score.standard_error
-    spread = "" if error is None else f" ± {error:.3f} over {len(findings.score.bits)} {findings.parts}"
+    spread = "" if error is None else f" ± {error:.3f} over {len(findings.score.bits):,} {findings.parts}"
     return (
         f"In bits per character: {findings.together.bits_per_character:.3f}{spread};"
         f" {findings.together.bits_per_byte:.3f} per byte. These compare whatever the tokens are."

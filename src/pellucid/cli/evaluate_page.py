@@ -89,12 +89,12 @@ def evaluation_page(findings: Findings, documents: Sequence[ScoredDocument], loa
         " ".join(filter(None, (against_the_table(findings), known(findings)))),
         kind="lead",
     )
-    return page(f"How {what} surprises {findings.model}", sections, lead=lead, style=HEAT_STYLE)
+    return page(f"What surprises {findings.model} in {what}", sections, lead=lead, style=HEAT_STYLE)
 
 
 def _figures(findings: Findings) -> Html:
     score, error = findings.together, findings.score.standard_error
-    spread = "" if error is None else f" ± {error:.3f}, over {len(findings.score.bits)} {findings.parts}"
+    spread = "" if error is None else f" ± {error:.3f}, over {len(findings.score.bits):,} {findings.parts}"
     pairs = [
         ("bits per character", f"{score.bits_per_character:.3f}{spread}"),
         ("bits per byte", f"{score.bits_per_byte:.3f}"),
