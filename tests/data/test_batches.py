@@ -1,5 +1,7 @@
 """Batches: pure in (seed, step), every row once an epoch, and short texts told apart."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -160,3 +162,108 @@ class TestShortTexts:
     def test_sizes_must_be_positive(self, token_file, sizes):
         with pytest.raises(ConfigError, match="at least 1"):
             batches_of(token_file(100), context_length=sizes[0], batch_size=sizes[1])
+
+
+class TestMixtures:
+    @pytest.fixture
+    def parts(self, token_file):
+        return [token_file(801), token_file(241)]
+
+    def test_rows_come_in_the_proportions_asked_for(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=10, seed=1, weights=[Fraction(7), Fraction(3)])
+        assert all(np.bincount(batches.parts(step), minlength=2).tolist() == [7, 3] for step in range(100))
+
+    def test_every_row_of_a_part_comes_once_in_its_own_epoch(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=5, seed=1, weights=[Fraction(1), Fraction(1)])
+        places = np.concatenate([np.stack([batches.parts(step), batches.starts(step)]) for step in range(80)], axis=1)
+        for part, rows in enumerate((100, 30)):
+            starts = places[1, places[0] == part]
+            for epoch in range(len(starts) // rows):
+                assert len(np.unique(starts[epoch * rows : (epoch + 1) * rows])) == rows
+
+    def test_a_batch_is_a_pure_function_of_seed_and_step(self, parts):
+        weights = [Fraction(2), Fraction(3)]
+        forward, backward = (Batches(parts, context_length=8, batch_size=4, seed=1, weights=weights) for _ in range(2))
+        there = [forward.at(step)[0] for step in range(90)]
+        back = [backward.at(step)[0] for step in reversed(range(90))][::-1]
+        assert all(map(torch.equal, there, back))
+
+    def test_slices_join_to_the_batch(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=4, seed=1)
+        whole = batches.at(5)[0]
+        assert torch.equal(torch.cat([batches.at(5, rows=slice(3))[0], batches.at(5, rows=slice(3, 4))[0]]), whole)
+
+    def test_rows_are_read_from_the_file_they_belong_to(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=40, seed=1, weights=[Fraction(1), Fraction(1)])
+        inputs, _ = batches.at(0)
+        for part, start, row in zip(batches.parts(0).tolist(), batches.starts(0).tolist(), inputs.numpy(), strict=True):
+            if start + 8 <= len(parts[part]):
+                assert (parts[part].read(start, start + 8) == row).all()
+
+    def test_epochs_are_told_for_each_part(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=10, seed=1, weights=[Fraction(1), Fraction(3)])
+        assert batches.epochs_of_parts(40) == (1.0, 10.0)
+        assert batches.epochs_after(40) == 0.25 * 1 + 0.75 * 10
+
+    def test_without_weights_all_parts_are_read_equally_often(self, parts):
+        batches = Batches(parts, context_length=8, batch_size=10, seed=1)
+        assert batches.epochs_of_parts(13) == pytest.approx((1.0, 1.0))
+        assert batches.epochs_after(13) == pytest.approx(1.0)
+
+    def test_one_part_is_what_it_is_alone(self, parts):
+        alone, mixed = batches_of(parts[0]), Batches(parts[:1], context_length=8, batch_size=4, seed=0)
+        assert all((alone.starts(step) == mixed.starts(step)).all() for step in range(70))
+
+    def test_two_parts_of_one_size_have_orders_of_their_own(self, token_file):
+        batches = Batches([token_file(801)] * 2, context_length=8, batch_size=10, seed=1)
+        starts, parts = batches.starts(0), batches.parts(0)
+        assert starts[parts == 0].tolist() != starts[parts == 1].tolist()
+
+    def test_a_part_that_is_too_short_is_told(self, token_file):
+        with pytest.raises(DataError, match="at least 9 tokens"):
+            Batches([token_file(100), token_file(5)], context_length=8, batch_size=2, seed=0)
+
+
+class TestDocuments:
+    @pytest.fixture
+    def documents(self, tmp_path):
+        """Eleven documents of 0 to 30 characters."""
+        with TokenWriter(tmp_path / "x.tokens", TOKENIZER, text="") as writer:
+            for number in range(11):
+                writer.begin_document(tenth=0)
+                text = CHARACTERS[100 * number : 100 * number + 3 * number]
+                writer.add(TOKENIZER.encode(text), characters=len(text))
+        return TokenFile.open(tmp_path / "x.tokens")
+
+    def test_every_token_is_told_its_document_and_its_place_there(self, documents):
+        batches = Batches(documents, context_length=16, batch_size=4, seed=0, mask_documents=True)
+        for step in range(30):
+            inputs, _, document_ids, positions = batches.at(step)
+            for ids, own, places in zip(inputs.tolist(), document_ids.tolist(), positions.tolist(), strict=True):
+                expected, document, place = [], 0, 0
+                for token in ids:
+                    if token == TOKENIZER.end_of_text_id:
+                        document, place = document + 1, 0
+                    expected.append((document, place))
+                    place += 1
+                assert list(zip(own, places, strict=True)) == expected
+
+    def test_tokens_of_one_document_have_one_number_and_others_another(self, documents):
+        batches = Batches(documents, context_length=16, batch_size=4, seed=0, mask_documents=True)
+        inputs, _, document_ids, _ = batches.at(2)
+        hundreds = (inputs - TOKENIZER.encode(CHARACTERS[0])[0]) // 100  # which document a character was taken from
+        inside = inputs != TOKENIZER.end_of_text_id
+        for row in range(4):
+            pairs = set(zip(document_ids[row, inside[row]].tolist(), hundreds[row, inside[row]].tolist(), strict=True))
+            assert len(pairs) == len({document for document, _ in pairs})
+
+    def test_inputs_and_targets_are_the_same_as_without(self, documents):
+        with_documents = Batches(documents, context_length=16, batch_size=4, seed=0, mask_documents=True).at(3)
+        without = batches_of(documents, context_length=16).at(3)
+        assert len(without) == 2
+        assert all(map(torch.equal, without, with_documents[:2]))
+
+    def test_slices_of_rows_have_their_own_documents(self, documents):
+        batches = Batches(documents, context_length=16, batch_size=4, seed=0, mask_documents=True)
+        whole, some = batches.at(1), batches.at(1, rows=slice(1, 3))
+        assert all(torch.equal(part[1:3], own) for part, own in zip(whole, some, strict=True))

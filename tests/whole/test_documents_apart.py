@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from pellucid.data import IGNORED, Batches, TokenFile, TokenWriter
+from pellucid.text import character_tokenizer
+from pellucid.train.variant import SummedLoss
 from tests.whole.models import ARCHITECTURES, random_ids, random_model
 
 every_model = pytest.mark.parametrize("name", ARCHITECTURES)
@@ -65,3 +68,47 @@ def test_no_gradient_crosses_from_one_document_to_another():
     assert seen[0].grad[:, :5].eq(0).all()
     assert seen[0].grad[:, 9:].eq(0).all()
     assert seen[0].grad[:, 5:9].ne(0).any()
+
+
+def packed_batch(folder, first: str) -> tuple[torch.Tensor, ...]:
+    """One row of two documents, as training gets it: the first as given, the second always the same."""
+    tokenizer, second = character_tokenizer(["abcdefgh"]), "ghgfedc"
+    with TokenWriter(folder / f"{first}.tokens", tokenizer, text="") as writer:
+        for text in (first, second):
+            writer.begin_document(tenth=0)
+            writer.add(tokenizer.encode(text), characters=len(text))
+    tokens = TokenFile.open(folder / f"{first}.tokens")
+    for seed in range(100):  # the seed at which the row begins with the file
+        batches = Batches(tokens, context_length=len(tokens) - 1, batch_size=1, seed=seed, mask_documents=True)
+        if batches.starts(0)[0] == 0:
+            return batches.at(0)
+    raise AssertionError
+
+
+@both_paths
+@pytest.mark.parametrize("name", ["default", "gpt2"])
+def test_in_training_too_another_first_document_changes_no_bit_of_the_second(tmp_path, name, fused):
+    model = random_model(ARCHITECTURES[name]).use_fused_attention(fused)
+    found = []
+    for first in ("abcde", "eecba"):
+        inputs, targets, document_ids, positions = packed_batch(tmp_path, first)
+        own = targets.clone()
+        own[document_ids == 1] = IGNORED  # what the second document's tokens cost, and teach
+        model.zero_grad()
+        total, count = SummedLoss(model)(inputs, own, document_ids, positions)
+        total.backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        with torch.no_grad():
+            logits = model(inputs, document_ids=document_ids, positions=positions)
+        found.append((total.detach(), count, logits[document_ids == 2], *gradients))
+    assert found[0][1] == 8
+    assert all(map(torch.equal, *found))
+
+
+def test_without_the_mask_it_would(tmp_path):
+    model, found = random_model(ARCHITECTURES["default"]), []
+    for first in ("abcde", "eecba"):
+        inputs, _, document_ids, _ = packed_batch(tmp_path, first)
+        with torch.no_grad():
+            found.append(model(inputs)[document_ids == 2])
+    assert not torch.equal(*found)
