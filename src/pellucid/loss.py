@@ -139,15 +139,15 @@ def chunked_cross_entropy(
     size = max(1, -(-ids.numel() // num_chunks))  # all alike, but for the last one
     total = torch.zeros((), device=flat.device)
     count = torch.zeros((), device=flat.device, dtype=torch.int64)
-    head, offset, of_hidden, of_weight, of_bias = weight.detach(), 0.0, [], torch.zeros_like(weight), 0.0
-    if bias is not None:
-        offset, of_bias = bias.detach(), torch.zeros_like(bias)
+    head, offset = weight.detach(), 0.0 if bias is None else bias.detach()
+    of_hidden, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(weight[:, 0])
     for some, some_ids in zip(flat.detach().split(size), ids.split(size), strict=True):
         part, scored, of_logits = _surprise_and_gradient(some @ head.T + offset, some_ids, soft_cap, ignore_id)
         total, count = total + part, count + scored
         of_hidden.append(of_logits @ head)
         of_weight += of_logits.T @ some
-        of_bias += 0.0 if bias is None else of_logits.sum(0)
+        if bias is not None:
+            of_bias += of_logits.sum(0)
     plane = (flat * torch.cat(of_hidden)).sum() + torch.dot(weight.flatten(), of_weight.flatten())
     plane = plane if bias is None else plane + torch.dot(bias, of_bias)
     return total + (plane - plane.detach()), count
