@@ -1,6 +1,6 @@
 """`pellucid report RUN`: one page on which a run tells how good it is, what it wrote and how it learned.
 
-`pellucid train` writes the same page at its end. This verb writes it anew: of a run that was killed, that still goes on,
+`pellucid train` writes the same page at its end. This verb writes it anew: of a run that was killed, or still goes on,
 or that an earlier version made; or to another place.
 
 In: flags.  Out: report.html, and where it is.  Used by: main.  Read next: ../report/.
