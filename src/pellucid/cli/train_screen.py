@@ -117,28 +117,8 @@ class TrainScreen:
                 self.say(event.sentence)
             case Sampled():
                 self._sampled(event)
-            case Replanned():
-                self.say(
-                    f"Planned again: {event.new_steps:,} steps fit instead of {event.old_steps:,}; one takes"
-                    f" {event.step_seconds:.3f} s ({event.planned_step_seconds:.3f} s were expected)."
-                )
-            case MicroBatchHalved():
-                where = f"At step {event.step:,} the memory" if event.step else "The memory"
-                self.say(
-                    f"{where} did not suffice: {counted(event.micro_batch_size, 'row')} at once instead; a step still"
-                    f" has {counted(event.batch_size, 'row')}, and its numbers are the same."
-                )
-            case Extended():
-                self.say(
-                    f"It goes on to step {event.new_steps:,} instead of {event.old_steps:,}, on the schedule of a run"
-                    f" of {event.new_steps:,} steps: the learning rate is now {event.new_fraction:.0%} of its peak, and"
-                    f" would have been {event.old_fraction:.0%}."
-                )
-            case CoolingDown():
-                self.say(
-                    f"Saved at step {event.step:,}. Cooling down for {duration(event.seconds)}: the learning rate falls"
-                    " to its end, which makes the model better. Ctrl-C again ends it here."
-                )
+            case Replanned() | MicroBatchHalved() | Extended() | CoolingDown():
+                self.say(_change(event))
             case Finished():
                 self._end_live()
                 for line in closing_lines(event):
@@ -252,6 +232,33 @@ class TrainScreen:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+
+def _change(event: Replanned | MicroBatchHalved | Extended | CoolingDown) -> str:
+    """What is no longer as it was planned."""
+    match event:
+        case Replanned():
+            return (
+                f"Planned again: {event.new_steps:,} steps fit instead of {event.old_steps:,}; one takes"
+                f" {event.step_seconds:.3f} s ({event.planned_step_seconds:.3f} s were expected)."
+            )
+        case MicroBatchHalved():
+            where = f"At step {event.step:,} the memory" if event.step else "The memory"
+            return (
+                f"{where} did not suffice: {counted(event.micro_batch_size, 'row')} at once instead; a step still"
+                f" has {counted(event.batch_size, 'row')}, and its numbers are the same."
+            )
+        case Extended():
+            return (
+                f"It goes on to step {event.new_steps:,} instead of {event.old_steps:,}, on the schedule of a run"
+                f" of {event.new_steps:,} steps: the learning rate is now {event.new_fraction:.0%} of its peak, and"
+                f" would have been {event.old_fraction:.0%}."
+            )
+        case CoolingDown():
+            return (
+                f"Saved at step {event.step:,}. Cooling down for {duration(event.seconds)}: the learning rate falls"
+                " to its end, which makes the model better. Ctrl-C again ends it here."
+            )
 
 
 def _times(epochs: float) -> str:
