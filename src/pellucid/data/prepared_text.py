@@ -192,7 +192,7 @@ def _told_copies(folders: Sequence[PreparedFolder]) -> list[str]:
         both = len(np.intersect1d(one.documents(), other.documents()))
         if both:
             notes.append(
-                f"{both:,} documents are in {printable(str(one.path))} and in {printable(str(other.path))}: what one"
+                f"{both:,} document{'s are' if both > 1 else ' is'} in {printable(str(one.path))} and in {printable(str(other.path))}: what one"
                 " holds out, the other may teach. Prepared together by one command, copies are left out."
             )
     return notes
