@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from pellucid.errors import ConfigError, RunFolderError
-from pellucid.optim.sharded import cut_like
+from pellucid.optim.sharded import cut_like, here
 
 UPDATES = "updates"  # beside the names of parameters, which all have a dot in them or are none of ours
 
@@ -71,9 +71,8 @@ class WeightAverage:
             return
         self.updates += 1
         share = (1 - self.decay) / (1 - self.decay**self.updates)
-        averages = list(self.averages.values())
-        weights = [weight.to(mean.dtype) for weight, mean in zip(self.weights.values(), averages, strict=True)]
-        torch._foreach_lerp_(averages, weights, share)
+        for average, weight in zip(self.averages.values(), self.weights.values(), strict=True):
+            here(average).lerp_(here(weight).to(average.dtype), share)
 
     @contextmanager
     @torch.no_grad()

@@ -44,12 +44,14 @@ def whole_state(state: Mapping[str, Tensor], *, keep: bool) -> dict[str, Tensor]
     """All tensors of a state, as they are without ranks; every process has to ask.
 
     Args:
-        state: By name.
+        state: By name; one tensor may have several names, as a tied weight has.
         keep: Whether this process wants them; one that does not takes part, and lets each go at once.
     """
-    kept = {}
+    kept: dict[str, Tensor] = {}
+    first_names: dict[int, str] = {}
     for name, tensor in state.items():
-        gathered = whole(tensor)
-        if keep:
+        first = first_names.setdefault(id(tensor), name)
+        gathered = whole(tensor.detach()) if first == name else kept.get(first)
+        if keep and gathered is not None:
             kept[name] = gathered
     return kept

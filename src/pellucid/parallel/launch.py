@@ -9,6 +9,7 @@ Read next: replicate.py.
 Source: torch.distributed.run, "Environment Variables".
 """
 
+import gc
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
@@ -81,5 +82,6 @@ def joined_ranks() -> Generator[Ranks]:
             "does so by itself)",
         ) from error
     finally:
+        gc.collect()  # a replica that is still there holds on to the group, and ends the process with a bang
         with suppress(RuntimeError, ValueError):  # nobody may be left to say goodbye to
             dist.destroy_process_group()

@@ -45,7 +45,8 @@ def shard(model: nn.Module, ranks: Ranks, precision: str = "float32") -> None:
     )
     for block in model.blocks:
         fully_shard(block, mesh=mesh, mp_policy=policy)
-    fully_shard(model, mesh=mesh, mp_policy=policy)
+    # By default the outermost part keeps its gathered weights behind an evaluation, and would not see new ones.
+    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
 
 
 def is_sharded(model: nn.Module) -> bool:

@@ -38,14 +38,14 @@ class Keeper:
 
     def best(self, step: int) -> None:
         """Put the model's weights, as they are now, into model.safetensors."""
-        weights = whole_state(self.model.state_dict(), keep=self.ranks.is_first)
+        weights = whole_state(self.model.state_dict(keep_vars=True), keep=self.ranks.is_first)
         if self.ranks.is_first:
             self.folder.save_model(weights, self.model.config, step=str(step))
 
     def checkpoint(self, progress: Progress) -> Path:
         """Save all that going on needs."""
         first = self.ranks.is_first
-        weights = whole_state(self.model.state_dict(), keep=first)
+        weights = whole_state(self.model.state_dict(keep_vars=True), keep=first)
         state: dict[str, Any] = whole_state(self.optimizer.state_dict(), keep=first)
         if self.average is not None:
             averages = whole_state(self.average.state_dict(), keep=first)
