@@ -6,7 +6,7 @@ In: flags.  Out: lines or JSON; a page.  Used by: main, train_series.py.  Read n
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -27,7 +27,9 @@ class CompareFlags:
     Runs that differ in their seed alone are one variant. The first variant is what the others are measured against.
     """
 
-    runs: tyro.conf.Positional[tuple[str, ...]]
+    runs: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="RUN [RUN ...]", help_behavior_hint="")
+    ] = ()
     """Run folders, or folders of run folders, as a recipe leaves them."""
     out: Text = None
     """Write a page with curves to this .html file."""

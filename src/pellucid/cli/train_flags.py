@@ -88,7 +88,8 @@ class TrainFlags:
     sources: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[SOURCE ...]", help_behavior_hint="")
     ] = ()
-    """Text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not; folders of them; prepared ones."""
+    """Text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not; folders of them; prepared ones. Before
+    them may stand a recipe (.toml): settings, variants, seeds."""
     training: tyro.conf.OmitArgPrefixes[TrainingFlags] = field(default_factory=TrainingFlags)
     """How long, and how it is computed."""
     out: Text = None
