@@ -88,15 +88,15 @@ class TrainFlags:
     sources: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[SOURCE ...]", help_behavior_hint="")
     ] = ()
-    """Text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not; folders of them; prepared ones. Before
-    them may stand a recipe (.toml): settings, variants, seeds."""
+    """Text, code, web pages, .epub, .docx, .odt, .srt, .csv, .jsonl, packed or not; folders of them; prepared ones.
+    A recipe (.toml: settings, variants, seeds) may stand before them."""
     training: tyro.conf.OmitArgPrefixes[TrainingFlags] = field(default_factory=TrainingFlags)
     """How long, and how it is computed."""
     out: Text = None
     """The run folder. Default: runs/NAME-01, the next free number."""
     own_code: bool = False
-    """Run code that a recipe names, or that lies in own_parts/ of the run to go on with: read it first. A FILE.py that
-    you name in a flag needs no such word."""
+    """Run code that a recipe names, or that lies in own_parts/ of the run to go on with: read it first.
+    A FILE.py that you name in a flag needs no such word."""
     resume: Text = None
     """Go on with this run folder, perhaps to another number of --steps, or for some more --minutes; every other setting
     is the run's own."""
