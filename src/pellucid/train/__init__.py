@@ -1,7 +1,8 @@
 """Training: from text to a model that writes, as a run that is counted in steps and can be gone on with.
 
     the step        events → one_program → variant → probe → step → ceiling → device → trial
-    beside it       evaluation → sample → addresses → first_non_finite → health → outliers → watcher
+    beside it       evaluation → sample → addresses → first_non_finite → health → outliers → watcher →
+                    eyes → live_bytes → memory
     what to train   recipe → facts → request → material
     the run         progress → plan → trouble → keeper → loop → float32 → machine → parts → assembly → run
 

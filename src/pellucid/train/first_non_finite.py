@@ -5,7 +5,7 @@
 
 One pass, eager and with torch's own hooks, over the batch that a step could not use: only then, since it costs a step.
 
-In: a model, its eager loss, the batch.  Out: a `FirstNonFinite`, or None.  Used by: loop, after a step that was
+In: a model, its eager loss, the batch.  Out: a `FirstNonFinite`, or None.  Used by: eyes, after a step that was
 skipped.  Read next: health.py.
 """
 
@@ -82,7 +82,7 @@ def find_first_non_finite(
 ) -> FirstNonFinite | None:
     """Compute a loss and its gradients once more and look at every module.
 
-    Meant for the loop, after a step that was skipped: `batches` are that step's micro-batches. Gradients that lie at
+    Meant for the time after a step that was skipped: `batches` are that step's micro-batches. Gradients that lie at
     the weights, the random streams and the model's mode stay as they are. Where ranks share the work, all must call it,
     each with its own micro-batches, as many as the others; each finds what is in its own.
 

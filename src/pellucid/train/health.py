@@ -6,7 +6,7 @@
 
 Nothing of it is inside the compiled step, and nothing is changed: no gradient, no random stream, no mode.
 
-In: a model after a step, the step's batch.  Out: a `ModuleHealth`.  Used by: loop.  Read next: outliers.py.
+In: a model after a step, the step's batch.  Out: a `ModuleHealth`.  Used by: eyes.  Read next: outliers.py.
 """
 
 import math
@@ -41,7 +41,7 @@ def measure_health(
 ) -> ModuleHealth:
     """Look at every module once.
 
-    Meant for the loop, after the step and before the next one forgets the gradients. Where ranks share a model that is
+    Meant for the time after a step and before the next one forgets the gradients. Where ranks share a model that is
     cut, all must call it. Gradients are as the optimizer saw them: clipped.
 
     Args:

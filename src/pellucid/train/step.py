@@ -21,7 +21,7 @@ from torch import Tensor
 
 from pellucid.data import IGNORED
 from pellucid.nn import TransformerLM
-from pellucid.optim import ModelOptimizer, WeightAverage, clip_gradients
+from pellucid.optim import ModelOptimizer, clip_gradients
 from pellucid.parallel import ALONE, Ranks, synchronised
 from pellucid.train.variant import Loss, LossFunction
 
@@ -76,7 +76,6 @@ class TrainStep:
         micro_batch_size: Rows at once. Default: all of a rank's.
         seed: For dropout.
         ranks: Who shares the batch.
-        average: Is told of each new set of weights.
     """
 
     def __init__(
@@ -90,10 +89,9 @@ class TrainStep:
         micro_batch_size: int | None = None,
         seed: int = 0,
         ranks: Ranks = ALONE,
-        average: WeightAverage | None = None,
     ) -> None:
         self.model, self.loss, self.optimizer, self.batches = model, loss, optimizer, batches
-        self.max_gradient_norm, self.seed, self.ranks, self.average = max_gradient_norm, seed, ranks, average
+        self.max_gradient_norm, self.seed, self.ranks = max_gradient_norm, seed, ranks
         share = -(-batches.batch_size // ranks.count)
         self.micro_batch_size = min(micro_batch_size or share, share)
         self.parameters = list(model.parameters())
@@ -113,16 +111,13 @@ class TrainStep:
         if not skipped:
             self.optimizer.set_learning_rate(learning_rate_fraction)
             self.optimizer.step()
-            if self.average is not None:
-                self.average.update()
         return StepResult(loss, count, norm, skipped, self.micro_batch_size)
 
     def _accumulate_within_memory(self, step: int, batch: tuple[Tensor, ...]) -> tuple[Tensor, int]:
         while True:
             self.optimizer.zero_grad()
             if self.model.config.dropout:
-                stream = (self.seed * 1_000_003 + step) ^ DROPOUT_STREAM  # a prime: no two pairs meet
-                torch.manual_seed((stream + self.ranks.rank * RANK_STREAM) % 2**63)
+                torch.manual_seed(self.dropout_seed(step))
             try:
                 return self.accumulate(*batch)
             except torch.OutOfMemoryError:  # alone: another rank would wait for this one's gradients
@@ -130,6 +125,11 @@ class TrainStep:
                     raise
             self.micro_batch_size = -(-self.micro_batch_size // 2)
             torch.accelerator.empty_cache()
+
+    def dropout_seed(self, step: int) -> int:
+        """Where this rank's stream begins at step number `step`."""
+        stream = (self.seed * 1_000_003 + step) ^ DROPOUT_STREAM  # a prime: no two pairs meet
+        return (stream + self.ranks.rank * RANK_STREAM) % 2**63
 
     def accumulate(self, *batch: Tensor) -> tuple[Tensor, int]:
         """Add the gradients of the mean loss over the whole batch, this rank's share of them.
@@ -140,7 +140,7 @@ class TrainStep:
         count = int((batch[1] != IGNORED).sum())
         scale = self.ranks.count / max(count, 1)  # what adds gradients up over ranks takes their mean
         total = torch.zeros((), device=self.device)
-        micro_batches = list(self._micro_batches(batch))
+        micro_batches = list(self.micro_batches(batch))
         for number, micro_batch in enumerate(micro_batches, start=1):
             with self._synchronised(last=number == len(micro_batches)):
                 part, _ = self.loss(*micro_batch)
@@ -151,7 +151,7 @@ class TrainStep:
     def _synchronised(self, last: bool) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext() if self.ranks.count == 1 else synchronised(cast(Loss, self.loss).module, last)
 
-    def _micro_batches(self, batch: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
+    def micro_batches(self, batch: tuple[Tensor, ...]) -> Iterator[tuple[Tensor, ...]]:
         """This rank's rows on its device, in pieces of one size; beyond its share, rows that nothing scores."""
         mine, size = self.ranks.share(len(batch[0])), self.micro_batch_size
         share = -(-len(batch[0]) // self.ranks.count)

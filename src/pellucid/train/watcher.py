@@ -8,7 +8,7 @@ What is said follows from the events alone, and so a run that goes on says what 
 lines of metrics.jsonl. Each thing is said once, or when it has doubled. Bounds are twice what 16 healthy runs on five
 languages came to at most (docs/log.md), or more.
 
-In: events.  Out: `Noticed` events.  Used by: run.  Read next: loop.py.
+In: events.  Out: `Noticed` events.  Used by: run.  Read next: eyes.py.
 """
 
 import math
