@@ -17,7 +17,7 @@ from pellucid.cli.printable import printable_json
 from pellucid.cli.sources import sources_of, tokenizer_named, told
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.data import PreparedFolder, Progress, Sources, is_prepared, prepare_folder
-from pellucid.data.prepared_folder import UNFINISHED
+from pellucid.data.prepare_folder import unfinished
 from pellucid.errors import UserError
 from pellucid.pages.quantities import counted, duration
 from pellucid.text import TextTokenizer, load_tokenizer
@@ -110,10 +110,10 @@ class PrepareLines:
 
     def begun(self, out: Path, there: bool) -> None:
         """What is known of the folder before anything is made."""
-        work = out.with_name(out.name + UNFINISHED)
+        work = unfinished(out)
         if not there and (work / "progress.json").exists():
             self._resumed = True
-            self.say(f"Going on with {work}, where it was stopped.")
+            self.say(f"Going on with {work.name}, where it was stopped.")
 
     def vocabulary(self, tokenizer: TextTokenizer, reason: str) -> tuple[TextTokenizer, str]:
         """A tokenizer was made."""
@@ -153,7 +153,7 @@ def _said_if_stopped(screen: TrainScreen, out: Path) -> Generator[None]:
     except Exception:
         raise
     except BaseException:  # Ctrl-C, SIGTERM
-        if out.with_name(out.name + UNFINISHED).exists():
+        if unfinished(out).exists():
             screen.say("Stopped. What is done is kept: the same command goes on from there.")
         raise
 

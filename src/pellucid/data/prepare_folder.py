@@ -6,7 +6,7 @@
 Everything is made in `DIR.unfinished`. After a kill the same command reads the text again, checks that it is the same,
 and goes on where encoding.py says; the result is the same to the last byte.
 
-In: `Sources`, a way to make a tokenizer.  Out: `prepare_folder`.  Used by: the command line.
+In: `Sources`, a way to make a tokenizer.  Out: `prepare_folder`, `unfinished`.  Used by: the command line.
 Read next: prepared_text.py.
 """
 
@@ -15,7 +15,9 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -79,7 +81,7 @@ def prepare_folder(
         DataError: if something else is there, another process is at work there, or the disk refuses.
     """
     asked = {**asked, "text": sources.fingerprint, "held_out_percent": sources.held_out_percent}
-    work = folder.with_name(folder.name + UNFINISHED)
+    work = unfinished(folder)
     try:
         if (folder / CARD).exists():
             there = PreparedFolder.open(folder)
@@ -91,7 +93,8 @@ def prepare_folder(
             _take(lock, work)
             if not (work / CARD).exists():
                 _begin_or_go_on(work, asked)
-                tokenizer, reason = _tokenizer(sources, work, make_tokenizer)
+                with _removed_if_not_begun(work):
+                    tokenizer, reason = _tokenizer(sources, work, make_tokenizer)
                 text = encode(sources, work, tokenizer, processes, on_progress)
                 said = {"sources": tuple(names), "asked": asked, "tokenizer_reason": reason, "text": text}
                 _write_card(sources, work, tokenizer, said)
@@ -106,7 +109,30 @@ def prepare_folder(
     return PreparedFolder.open(folder)
 
 
+def unfinished(folder: Path) -> Path:
+    """Where a folder is made before it gets its name.
+
+    Example:
+        >>> unfinished(Path("books")).name
+        'books.unfinished'
+    """
+    absolute = Path(os.path.abspath(folder))
+    return absolute.with_name(absolute.name + UNFINISHED)
+
+
+@contextmanager
+def _removed_if_not_begun(work: Path) -> Generator[None]:
+    """A mistake in what was asked leaves nothing behind."""
+    try:
+        yield
+    except Exception:
+        shutil.rmtree(work)
+        raise
+
+
 def _require_vacant(folder: Path) -> None:
+    if os.path.abspath(folder) == os.getcwd():
+        raise DataError("a folder to make", came="the one you are in", remedy="name a new one with --out")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         what = "a folder with other files in it" if folder.is_dir() else "a file"
         raise DataError(
@@ -199,7 +225,7 @@ def _publish(work: Path, folder: Path) -> None:
     if folder.exists():
         folder.rmdir()
     work.rename(folder)
-    _force_to_disk(folder.absolute().parent)
+    _force_to_disk(work.parent)
 
 
 def _force_to_disk(path: Path) -> None:

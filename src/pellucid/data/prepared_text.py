@@ -191,8 +191,9 @@ def _told_copies(folders: Sequence[PreparedFolder]) -> list[str]:
     for one, other in combinations(folders, 2):
         both = len(np.intersect1d(one.documents(), other.documents()))
         if both:
+            names = f"{printable(str(one.path))} and in {printable(str(other.path))}"
             notes.append(
-                f"{both:,} document{'s are' if both > 1 else ' is'} in {printable(str(one.path))} and in {printable(str(other.path))}: what one"
-                " holds out, the other may teach. Prepared together by one command, copies are left out."
+                f"{both:,} document{'s are' if both > 1 else ' is'} in {names}: what one holds out, the other may teach."
+                " Prepared together by one command, copies are left out."
             )
     return notes
