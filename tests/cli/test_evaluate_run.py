@@ -87,6 +87,16 @@ def test_a_run_whose_own_text_is_damaged_still_scores_files(trained, other, told
         told(copy)
 
 
+def test_a_run_on_prepared_folders_that_are_gone_still_scores_files(trained, other, told, tmp_path):
+    copy = tmp_path / "prepared"
+    shutil.copytree(trained, copy)
+    shutil.rmtree(copy / "tokens")
+    (copy / "tokens").mkdir()
+    gone = {"weights": None, "prepared": [{"path": str(tmp_path / "gone"), "text": "", "files": {}}]}
+    (copy / "tokens" / "prepared.json").write_text(json.dumps(gone), encoding="utf-8")
+    assert told(copy, other)["notes"][-1].startswith("The run's own text is left aside.")
+
+
 def test_of_a_long_text_a_part_is_measured_and_that_is_said(trained, other, told, monkeypatch):
     whole = told(trained, other)
     monkeypatch.setattr(evaluate_run, "MOST_MEASURED", 1000)

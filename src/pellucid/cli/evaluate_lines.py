@@ -120,9 +120,10 @@ def escapes(findings: Findings) -> str:
     escaped, characters = findings.together.escaped, findings.together.characters
     if not escaped:
         return ""
+    equal = ", as they cost the tables" if findings.best_table else ""
     said = (
-        f"{counted(escaped, 'character')} that its tokenizer cannot write cost {findings.escape_bits:.1f} bits each, as"
-        " they cost the tables; they are in the bits, not in the loss per token."
+        f"{counted(escaped, 'character')} that its tokenizer cannot write cost {findings.escape_bits:.1f} bits"
+        f" each{equal}; they are in the bits, not in the loss per token."
     )
     if escaped > MOST_ESCAPED * characters:
         said += f" They are {escaped / characters:.0%} of the text: the figure tells little of the model."

@@ -144,7 +144,7 @@ def _material(run: str, notes: list[str] | None) -> Material | None:
     if not (Path(run) / "run.json").exists():
         return None
     folder = RunFolder.open(run)
-    if not (folder.tokens_path / "train.tokens").exists():
+    if not folder.tokens_path.is_dir() or not any(folder.tokens_path.iterdir()):
         return None
     try:
         return reopen_material(folder.tokens_path, folder.tokenizer_path)

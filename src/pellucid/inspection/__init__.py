@@ -1,6 +1,6 @@
 """Inspection: what a trained model does with a text, token by token, by the functions that trained it.
 
-    reading → surprise → attention_maps      (reading order)
+    reading → surprise → scored_text → passages → heat_map → attention_maps      (reading order)
 
 In: a model, its tokenizer, texts.  Out: figures and pictures.  Used by: train, the report, the command line.
 Read next: reading.py.

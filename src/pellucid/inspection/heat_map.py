@@ -10,7 +10,7 @@ of its own script.
 This file is not in the room's front door: pages/ draws curves too, and training need not wait for its libraries.
 
 In: a model, its tokenizer, scored documents.  Out: `heat_map`, `legend`, `HEAT_STYLE`.  Used by: the command line.
-Read next: ../cli/evaluate.py.
+Read next: attention_maps.py.
 """
 
 import itertools

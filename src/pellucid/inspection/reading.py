@@ -1,6 +1,6 @@
 """The model as everybody who only looks at it uses it: no dropout, no gradient; afterwards as before.
 
-In: a model.  Out: `reading`, which lends it.  Used by: surprise.py, train.  Read next: surprise.py.
+In: a model.  Out: `reading`, which lends it.  Used by: surprise.py, attention_maps.py, train.  Read next: surprise.py.
 """
 
 from collections.abc import Generator

@@ -14,7 +14,7 @@ is what training reports: windows that do not overlap, in which every first toke
 The head is applied to a few tokens at a time: never are all logits in memory, whatever the vocabulary.
 
 In: a model, ids.  Out: `surprises`, nats for each token; `predictions`, what it expected instead.
-Used by: scored_text.py, heat_page.py, train, the command line.  Read next: scored_text.py.
+Used by: scored_text.py, heat_map.py.  Read next: scored_text.py.
 
 Source: the sliding window is Baevski and Auli, "Adaptive input representations" (2019), section 4.5.
 """
