@@ -67,7 +67,7 @@ class TrainScreen:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._end_live()
+        self.end_live()
 
     def say(self, text: str) -> None:
         """Print a line that stays; what is in it is text, whatever it looks like."""
@@ -120,7 +120,7 @@ class TrainScreen:
             case Replanned() | MicroBatchHalved() | Extended() | CoolingDown():
                 self.say(_change(event))
             case Finished():
-                self._end_live()
+                self.end_live()
                 for line in closing_lines(event):
                     self.say(line)
 
@@ -228,7 +228,8 @@ class TrainScreen:
             f" It writes: {self.sample}"
         )
 
-    def _end_live(self) -> None:
+    def end_live(self) -> None:
+        """Take the live block away; the next one begins anew."""
         if self.live is not None:
             self.live.stop()
             self.live = None

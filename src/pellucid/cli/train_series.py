@@ -110,6 +110,7 @@ class Series:
             self.screen.say(f"{name}: no result. {error} The other runs go on.")
             return True
         finally:
+            self.screen.end_live()
             torch.compiler.reset()  # or the programs of earlier models crowd out those of later ones
         if finished.completed:
             self.seconds.append(time.monotonic() - begun)
