@@ -81,7 +81,8 @@ def summed_cross_entropy(
 def chunking_pays(num_tokens: int, vocab_size: int) -> bool:
     """Whether the logits of so many tokens are so large that they should never be there all at once.
 
-    Measured for 4,096 tokens and 50,257 ids, float32 on a CPU: 0.45 GB instead of 3.1 GB, in no more time.
+    Measured for 4,096 tokens and 50,257 ids, float32 on a CPU: 0.3 GB instead of 3.1 GB eagerly, 0.6 instead of 1.1 GB
+    compiled, in no more time (docs/log.md).
 
     Example:
         >>> chunking_pays(4096, 4096), chunking_pays(4096, 50257)
