@@ -6,8 +6,20 @@ import numpy as np
 import pytest
 
 from pellucid.data import Document, prepare, sources_of_texts
-from pellucid.inspection import Passage, chosen_passages, heat_map, predictions, score_documents, score_passages
-from pellucid.inspection.heat_map import DARK, DARK_INK, INK, LIGHT, STEPS, STRONG_DARK, STRONG_LIGHT, legend, likely
+from pellucid.inspection import Passage, chosen_passages, predictions, score_documents, score_passages
+from pellucid.inspection.heat_map import (
+    DARK,
+    DARK_INK,
+    HEAT_STYLE,
+    INK,
+    LIGHT,
+    STEPS,
+    STRONG_DARK,
+    STRONG_LIGHT,
+    heat_map,
+    legend,
+    likely,
+)
 from pellucid.text import character_tokenizer, spans, train_byte_pairs
 from tests.train.small_run import small_model, small_text
 
@@ -25,7 +37,7 @@ def pairs():
 def drawn(model, tokenizer, text, *, first=0, stop=None):
     (document,) = score_documents(model, tokenizer, sources_of_texts([Document("a", text)]), escape_bits=30.0, stride=8)
     passage = Passage(0, first, len(document.ids) if stop is None else stop, "whole")
-    return heat_map.heat_map(model, tokenizer, document, passage, stride=8), document
+    return heat_map(model, tokenizer, document, passage, stride=8), document
 
 
 def tokens(markup):
@@ -51,7 +63,7 @@ def test_markup_in_a_text_is_text(pairs):
 
 def test_each_line_is_read_in_the_direction_of_its_own_script(pairs):
     assert drawn(*pairs, NASTY)[0].startswith('<div class="heat" dir="auto">')
-    assert "unicode-bidi: plaintext" in heat_map.HEAT_STYLE
+    assert "unicode-bidi: plaintext" in HEAT_STYLE
 
 
 def test_a_tip_tells_probability_bits_rank_and_what_was_likeliest(pairs):
@@ -89,7 +101,7 @@ def test_an_end_of_text_within_a_passage_is_named_and_not_coloured(tmp_path):
     data = prepare(sources_of_texts(documents), tokenizer, tmp_path)
     model = small_model(vocab_size=tokenizer.vocab_size)
     scored = score_passages(model, tokenizer, data.held_out, escape_bits=30.0)
-    markup = heat_map.heat_map(model, tokenizer, scored[0], chosen_passages(scored)[0])
+    markup = heat_map(model, tokenizer, scored[0], chosen_passages(scored)[0])
     assert markup.count("<small>&lt;|endoftext|&gt;</small>") == 1
     assert len(tokens(markup)) == 10
 

@@ -18,8 +18,16 @@ from pellucid.cli.evaluate_lines import (
     number,
 )
 from pellucid.errors import UserError
-from pellucid.inspection import Passage, ScoredDocument, TextScore, characters_of, chosen_passages
-from pellucid.inspection.heat_map import HEAT_STYLE, heat_map, legend
+from pellucid.inspection import (
+    HEAT_STYLE,
+    Passage,
+    ScoredDocument,
+    TextScore,
+    characters_of,
+    chosen_passages,
+    heat_map,
+    legend,
+)
 from pellucid.loading import Loaded
 from pellucid.pages import Html, Section, facts, foreign, joined, page, paragraph, table
 

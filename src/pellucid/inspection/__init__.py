@@ -7,12 +7,14 @@ Read next: reading.py.
 """
 
 from pellucid.inspection.attention_maps import AttentionMap, attention_maps, habit
+from pellucid.inspection.heat_map import HEAT_STYLE, heat_map, legend
 from pellucid.inspection.passages import Passage, characters_of, chosen_passages
 from pellucid.inspection.reading import reading
 from pellucid.inspection.scored_text import Parts, ScoredDocument, TextScore, score_documents, score_passages
 from pellucid.inspection.surprise import Predictions, default_stride, predictions, surprises
 
 __all__ = [
+    "HEAT_STYLE",
     "AttentionMap",
     "Parts",
     "Passage",
@@ -24,6 +26,8 @@ __all__ = [
     "chosen_passages",
     "default_stride",
     "habit",
+    "heat_map",
+    "legend",
     "predictions",
     "reading",
     "score_documents",

@@ -7,8 +7,6 @@ points at it, or taps it. There is no script: a page that shows somebody's text 
 A token's box has no edges, so that letters that join (Arabic, Persian) still do; each line is written in the direction
 of its own script.
 
-This file is not in the room's front door: pages/ draws curves too, and training need not wait for its libraries.
-
 In: a model, its tokenizer, scored documents.  Out: `heat_map`, `legend`, `HEAT_STYLE`.  Used by: the command line.
 Read next: attention_maps.py.
 """
