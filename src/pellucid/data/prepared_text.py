@@ -192,8 +192,9 @@ def _told_copies(folders: Sequence[PreparedFolder]) -> list[str]:
         both = len(np.intersect1d(one.documents(), other.documents()))
         if both:
             names = f"{printable(str(one.path))} and in {printable(str(other.path))}"
+            are = "s are" if both > 1 else " is"
             notes.append(
-                f"{both:,} document{'s are' if both > 1 else ' is'} in {names}: what one holds out, the other may teach."
+                f"{both:,} document{are} in {names}: what one holds out, the other may teach."
                 " Prepared together by one command, copies are left out."
             )
     return notes
