@@ -44,7 +44,8 @@ def pellucid_run(text):
 def test_a_model_of_ones_own_parts_trains_is_kept_and_writes_with_consent(capsys):
     assert pellucid_run(WORDS) == 0
     assert len(list(Path("run/own_parts").iterdir())) == 1
-    capsys.readouterr()
+    own = "mine.py:Scaled, mine.py:ReGLU, mine.py:Halved"
+    assert f"Of your own: {own}, kept in own_parts/. No other runtime has it: no export." in capsys.readouterr().out
     assert pellucid_run("generate run --max-tokens 5") == 2
     assert "your consent to run the code" in capsys.readouterr().err
     assert pellucid_run("generate run --max-tokens 5 --own-code") == 0

@@ -15,6 +15,7 @@ from rich.text import Text
 from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines
 from pellucid.data.split import TENTHS
+from pellucid.model_config import is_own_part
 from pellucid.pages.quantities import counted, duration, size
 from pellucid.train import (
     CompileBegun,
@@ -177,6 +178,8 @@ class TrainScreen:
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
+        if own := [str(part).partition("@")[0] for part in model.values() if is_own_part(part)]:
+            self.say(f"Of your own: {', '.join(own)}, kept in own_parts/. No other runtime has it: no export.")
         if len(event.epochs_of_parts) > 1:
             self.say(f"Of the parts, in their order: {', '.join(map(_times, event.epochs_of_parts))} through each.")
         if event.packed_documents > TENTHS:
