@@ -14,7 +14,7 @@ import torch
 from pellucid import presets
 from pellucid.data import Document, Sources, sources_of_texts
 from pellucid.nn import TransformerLM
-from pellucid.train import Event, Finished, Request, run, train, trial
+from pellucid.train import Event, Finished, Request, closing, train, trial
 from pellucid.training_config import TrainingConfig
 
 SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
@@ -80,7 +80,7 @@ def stop_after(steps: int):
 
 def cut_short(patch: pytest.MonkeyPatch) -> None:
     """The closing sample and the timed trial take a moment; they are no part of what is tested."""
-    patch.setattr(run, "CLOSING_TOKENS", 20)
+    patch.setattr(closing, "CLOSING_TOKENS", 20)
     patch.setattr(trial, "TIMED_SECONDS", 0.0)
 
 

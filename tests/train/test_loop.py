@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for place in ("loop", "progress"):
+    for place in ("loop", "plan", "progress"):
         monkeypatch.setattr(f"pellucid.train.{place}.time", clock)
     return clock
 

@@ -18,6 +18,7 @@ from pellucid.train import (
     Resumed,
     StepDone,
     YardsticksMeasured,
+    closing,
     resume,
     run,
     train,
@@ -240,7 +241,7 @@ def test_a_run_that_is_complete_is_not_run_again(finished_run):
 
 
 def test_a_run_that_was_killed_during_its_closing_is_closed(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "longest_copied_of_each", lambda *_: 1 / 0)
+    monkeypatch.setattr(closing, "longest_copied_of_each", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train_small(tmp_path / "run")
     monkeypatch.undo()

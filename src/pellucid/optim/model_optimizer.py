@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pellucid.errors import RunFolderError
+from pellucid.optim.ema import WeightAverage
 from pellucid.optim.groups import ParameterGroup, parameter_groups
 from pellucid.optim.muon import Muon
 from pellucid.optim.sharded import cut_like
@@ -42,6 +43,8 @@ class ModelOptimizer:
     def __init__(self, groups: list[ParameterGroup], config: OptimizerConfig) -> None:
         self.names = {parameter: name for group in groups for name, parameter in group.parameters.items()}
         self.parts: list[torch.optim.Optimizer] = []
+        self.average: WeightAverage | None = None
+        """The running mean of the weights, if one is kept."""
         muon = [_torch_group(group) for group in groups if group.algorithm == "muon"]
         if muon:
             self.parts.append(
@@ -80,9 +83,11 @@ class ModelOptimizer:
         return {group["role"]: group["lr"] for group in self.param_groups}
 
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Move every parameter that has a gradient, and then their mean."""
         for part in self.parts:
             part.step()
+        if self.average is not None:
+            self.average.update()
 
     def zero_grad(self) -> None:
         """Forget the gradients."""

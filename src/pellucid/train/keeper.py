@@ -14,9 +14,11 @@ from typing import Any
 
 from pellucid.checkpoint import RunFolder
 from pellucid.nn import TransformerLM
-from pellucid.optim import ModelOptimizer, WeightAverage, whole_state
+from pellucid.optim import ModelOptimizer, whole_state
 from pellucid.parallel import ALONE, Ranks
 from pellucid.train.progress import Progress
+
+AVERAGE = "average/"  # before the names of averages among the optimizer's tensors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +28,14 @@ class Keeper:
     folder: RunFolder
     model: TransformerLM
     optimizer: ModelOptimizer
-    average: WeightAverage | None = None
-    """The mean of the weights, if it is what is evaluated and kept as the model."""
     ranks: Ranks = ALONE
     keep_more: int = 0
     """How many checkpoints to keep beside the latest and the best."""
 
     def judged(self) -> AbstractContextManager[Any]:
         """Where the model has the weights that are evaluated, sampled from and kept: its own, or their mean."""
-        return nullcontext() if self.average is None else self.average.swapped()
+        average = self.optimizer.average
+        return nullcontext() if average is None else average.swapped()
 
     def best(self, step: int) -> None:
         """Put the model's weights, as they are now, into model.safetensors."""
@@ -47,9 +48,9 @@ class Keeper:
         first = self.ranks.is_first
         weights = whole_state(self.model.state_dict(keep_vars=True), keep=first)
         state: dict[str, Any] = whole_state(self.optimizer.state_dict(), keep=first)
-        if self.average is not None:
-            averages = whole_state(self.average.state_dict(), keep=first)
-            state |= {f"average/{name}": tensor for name, tensor in averages.items()}
+        if average := self.optimizer.average:
+            averages = whole_state(average.state_dict(), keep=first)
+            state |= {f"{AVERAGE}{name}": tensor for name, tensor in averages.items()}
         if not first:
             return self.folder.checkpoints_path
         return self.folder.save_checkpoint(
@@ -63,9 +64,7 @@ class Keeper:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the optimizer's part of a checkpoint."""
-        mark = "average/"
-        self.optimizer.load_state_dict({name: value for name, value in state.items() if not name.startswith(mark)})
-        if self.average is not None:
-            self.average.load_state_dict(
-                {name.removeprefix(mark): value for name, value in state.items() if name.startswith(mark)}
-            )
+        averages = {name.removeprefix(AVERAGE): value for name, value in state.items() if name.startswith(AVERAGE)}
+        self.optimizer.load_state_dict({name: state[name] for name in state if not name.startswith(AVERAGE)})
+        if average := self.optimizer.average:
+            average.load_state_dict(averages)

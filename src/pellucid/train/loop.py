@@ -13,7 +13,7 @@ In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assem
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from pellucid.errors import TrainingStopped
 from pellucid.optim import learning_rate_fraction
@@ -29,6 +29,7 @@ from pellucid.train.events import (
 )
 from pellucid.train.facts import as_text
 from pellucid.train.keeper import Keeper
+from pellucid.train.plan import replan
 from pellucid.train.progress import Pace, Progress, Wish, figures
 from pellucid.train.step import StepResult, TrainStep
 from pellucid.train.trouble import beyond_repair
@@ -36,7 +37,6 @@ from pellucid.training_config import ScheduleConfig
 from pellucid.yardsticks import Score
 
 MOST_SKIPPED = 10  # steps in a row whose loss or gradient was not finite, after which going on makes no sense
-WORTH_REPLANNING = 0.01  # of the steps; less, or a single step, is noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,21 +129,11 @@ class Loop:
         state = self.progress
         if self.deadline is None or state.step == pace.first:
             return
-        step_seconds = pace.step_seconds()
-        in_time = state.step + (self.deadline - time.monotonic()) / step_seconds
-        new_steps = self.keeper.ranks.from_first(max(state.step + 1, int(min(in_time, self.most_steps))))
-        if abs(new_steps - state.steps) <= max(1, WORTH_REPLANNING * state.steps):
-            return
-        self.observe(
-            Replanned(
-                step=state.step,
-                old_steps=state.steps,
-                new_steps=new_steps,
-                step_seconds=step_seconds,
-                planned_step_seconds=self.step_seconds,
-            )
-        )
-        state.steps = new_steps
+        replanned = replan(state, self.deadline, pace.step_seconds(), self.step_seconds, self.most_steps)
+        replanned = Replanned(**self.keeper.ranks.from_first(asdict(replanned)))
+        if replanned.new_steps != state.steps:
+            self.observe(replanned)
+            state.steps = replanned.new_steps
 
     def _take_note(self, state: Progress, result: StepResult, pace: Pace, end: int | None = None) -> None:
         batches, end = self.train_step.batches, end or state.steps

@@ -50,14 +50,16 @@ class Parts:
         loss = self.loss or loss_function(self.model, variant)
         if self.ranks.count > 1 and not is_sharded(self.model):
             loss = Loss(replicated(cast(Loss, loss).module), cast(Loss, loss).precision)
-        average = WeightAverage(self.model, self.training.ema) if self.training.ema else None
-        return self._step(loss, self.ranks, average)
+        step = self._step(loss, self.ranks)
+        if self.training.ema:
+            step.optimizer.average = WeightAverage(self.model, self.training.ema)
+        return step
 
     def rehearsal(self, loss: LossFunction) -> TrainStep:
         """A step of this rank's share alone, to be timed."""
         return self._step(loss, self.ranks.rehearsing() if self.ranks.count > 1 else self.ranks)
 
-    def _step(self, loss: LossFunction, ranks: Ranks, average: WeightAverage | None = None) -> TrainStep:
+    def _step(self, loss: LossFunction, ranks: Ranks) -> TrainStep:
         return TrainStep(
             self.model,
             loss,
@@ -67,7 +69,6 @@ class Parts:
             micro_batch_size=self.training.micro_batch_size,
             seed=self.training.seed,
             ranks=ranks,
-            average=average,
         )
 
     def evaluate(self) -> Score | None:
@@ -108,7 +109,6 @@ class Parts:
                 folder=self.folder,
                 model=self.model,
                 optimizer=train_step.optimizer,
-                average=train_step.average,
                 ranks=self.ranks,
                 keep_more=self.training.keep,
             ),

@@ -6,10 +6,12 @@ In: a timed step, a deadline.  Out: `Progress` with its number of steps.  Used b
 import math
 import time
 
+from pellucid.train.events import Replanned
 from pellucid.train.progress import Progress
 from pellucid.training_config import ScheduleConfig, TrainingConfig
 
 PAUSES_SHARE = 0.2  # of the time, for evaluations and samples at most; ten of a second each take 3 % of five minutes
+WORTH_REPLANNING = 0.01  # of the steps; less, or a single step, is noise
 CLOSING_SECONDS = 2.0  # the last sample, the search for copied passages, the last files: 1 to 2 s were seen
 
 
@@ -68,6 +70,30 @@ def plan_steps(
 def decay_begins(steps: int, schedule: ScheduleConfig) -> int:
     """The last step before the rate falls."""
     return steps - (round(steps * schedule.decay_fraction) if schedule.shape == "trapezoid" else 0)
+
+
+def replan(
+    progress: Progress, deadline: float, step_seconds: float, planned_step_seconds: float, most_steps: float
+) -> Replanned:
+    """Count the steps that fit until the deadline, now that real ones have been timed; as many as before if nearly so.
+
+    Args:
+        progress: Where the run stands.
+        deadline: When the last step should end, on time.monotonic's clock.
+        step_seconds: What a step has taken.
+        planned_step_seconds: What the trial said.
+        most_steps: After how many steps the text has been read as often as it is worth.
+    """
+    in_time = progress.step + (deadline - time.monotonic()) / step_seconds
+    steps = max(progress.step + 1, int(min(in_time, most_steps)))
+    is_noise = abs(steps - progress.steps) <= max(1, WORTH_REPLANNING * progress.steps)
+    return Replanned(
+        step=progress.step,
+        old_steps=progress.steps,
+        new_steps=progress.steps if is_noise else steps,
+        step_seconds=step_seconds,
+        planned_step_seconds=planned_step_seconds,
+    )
 
 
 def extended(progress: Progress, schedule: ScheduleConfig, steps: int) -> None:
