@@ -155,9 +155,20 @@ def test_a_held_out_loss_that_rises_with_the_train_loss_is_another_thing():
     assert said([evaluated(100, 2.0, 1.9, is_best=True), evaluated(200, 2.5, 2.4)]) == []
 
 
+def test_a_held_out_loss_that_goes_up_and_down_before_anything_is_learned_is_noise():
+    assert said([evaluated(60, 3.89, 4.24, is_best=True), evaluated(90, 4.0, 4.05)]) == []
+    assert said([evaluated(180, 3.86, 3.89, is_best=True), evaluated(210, 3.95, 3.85)]) == []
+
+
+def test_at_the_last_step_nobody_is_told_to_stop():
+    events = [evaluated(900, 3.0, 2.0, is_best=True), evaluated(1000, 3.1, 1.5)]
+    assert said(events)[0].sentence.endswith("or more dropout (--model.dropout).")
+    assert said([events[0], dataclasses.replace(events[1], step=950)])[0].sentence.endswith("(Ctrl-C).")
+
+
 def test_after_a_new_best_it_may_be_told_again():
-    first = [evaluated(100, 2.0, 1.9, is_best=True), evaluated(200, 2.1, 1.8)]
-    second = [evaluated(300, 1.9, 1.7, is_best=True), evaluated(400, 2.0, 1.6)]
+    first = [evaluated(100, 2.0, 1.9, is_best=True), evaluated(200, 2.1, 1.7)]
+    second = [evaluated(300, 1.9, 1.6, is_best=True), evaluated(400, 2.0, 1.4)]
     assert [noticed.step for noticed in said(first + second)] == [200, 400]
 
 
@@ -199,7 +210,7 @@ def everything():
     for event in steps(1000, spikes):
         events.append(event)
         if event.step % 100 == 0:
-            events.append(evaluated(event.step, 2.0 + event.step / 3000, 2.0 - event.step / 3000, event.step == 100))
+            events.append(evaluated(event.step, 2.0 + event.step / 3000, 2.0 - event.step / 2000, event.step == 100))
             events.append(look(event.step, 1, 1, event.step**2 / 1e4, 1))
     return events
 

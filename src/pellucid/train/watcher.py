@@ -218,16 +218,18 @@ class _HeldOut:
         if now.is_best or best is None:
             self.best, self.worse, self.is_told = now, 0, False
             return None
-        risen = now.held_out / best.held_out - 1 if best.held_out > 0 else 0.0
+        risen = now.held_out - best.held_out
         self.worse = self.worse + 1 if risen > 0 else 0
-        is_rising = risen > RISEN_AT_ONCE or (risen > RISEN_TWICE and self.worse > 1)
-        if self.is_told or not is_rising or now.train >= best.train:
+        is_rising = risen > (RISEN_TWICE if self.worse > 1 else RISEN_AT_ONCE) * best.held_out
+        by_heart = now.train < now.held_out and best.train - now.train > risen  # or else both are noise
+        if self.is_told or not (is_rising and by_heart):
             return None
         self.is_told = True
+        or_stop = ", or a stop here (Ctrl-C)" if now.step < now.steps else ""
         sentence = (
             f"Overfitting: since step {best.step:,} the held-out loss has risen from {best.held_out:.3f} to"
             f" {now.held_out:.3f} while the train loss fell from {best.train:.2f} to {now.train:.2f}. model.safetensors"
-            f" holds step {best.step:,}; more text helps, or more dropout (--model.dropout), or a stop here (Ctrl-C)."
+            f" holds step {best.step:,}; more text helps, or more dropout (--model.dropout){or_stop}."
         )
         return Noticed(step=now.step, kind="overfitting", sentence=sentence, value=now.held_out, usual=best.held_out)
 
