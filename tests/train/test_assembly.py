@@ -7,11 +7,13 @@ import torch
 
 from pellucid.checkpoint import RunFolder
 from pellucid.errors import ConfigError, DataError
+from pellucid.optim import learning_rate_fraction
 from pellucid.train import assembly
-from pellucid.train.assembly import assemble, assemble_again, parts_of
-from pellucid.train.events import Planned
+from pellucid.train.assembly import assemble, assemble_again, extend, parts_of
+from pellucid.train.events import MicroBatchHalved, Planned
 from pellucid.train.material import make_material
 from pellucid.train.recipe import with_decay
+from pellucid.train.variant import loss_function
 from pellucid.training_config import OptimizerConfig
 from tests.train.small_run import Heard, small_request, small_sources
 
@@ -130,3 +132,26 @@ def test_a_run_is_put_together_again_as_it_was_left(put_together):
     assert all(torch.equal(here[name], there[name]) for name in here)
     assert again.train_step.micro_batch_size == loop.train_step.micro_batch_size
     assert torch.equal(again.train_step.batches.at(9)[0], loop.train_step.batches.at(9)[0])
+
+
+def test_where_the_memory_does_not_suffice_for_the_trial_the_plan_has_fewer_rows(put_together, monkeypatch):
+    def choose(model, batch, *_):
+        if len(batch[0]) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return assembly.Variant(), loss_function(model, assembly.Variant()), 1.0
+
+    monkeypatch.setattr(assembly, "choose_variant", choose)
+    loop, heard, *_ = put_together()
+    assert [event.micro_batch_size for event in heard.of(MicroBatchHalved)] == [2, 1]
+    assert heard.of(Planned)[0].micro_batch_size == loop.train_step.micro_batch_size == 1
+
+
+def test_a_run_whose_last_step_is_moved_follows_the_schedule_of_a_run_of_so_many(put_together):
+    loop, *_ = put_together(steps=10)
+    loop.progress.step = 8
+    moved = extend(loop, 20)
+    assert (moved.old_steps, moved.new_steps, loop.progress.steps) == (10, 20, 20)
+    assert moved.old_fraction < moved.new_fraction == pytest.approx(loop.learning_rate_fraction(9))
+    rates = [loop.learning_rate_fraction(step) for step in range(1, 21)]
+    assert rates == [learning_rate_fraction(step, 20, loop.schedule) for step in range(1, 21)]
+    assert extend(loop, 20) is extend(loop, None) is None

@@ -7,6 +7,7 @@ import torch
 
 from pellucid.data import IGNORED, Batches
 from pellucid.optim import build_optimizer
+from pellucid.parallel import Ranks
 from pellucid.train.step import TrainStep
 from pellucid.train.variant import Variant, loss_function
 from pellucid.training_config import OptimizerConfig
@@ -167,4 +168,72 @@ def test_what_is_dropped_follows_from_seed_and_step_alone(seed):
 
 def test_another_seed_drops_other_numbers():
     losses = [make_step(small_model(dropout=0.5), seed=seed)(7, 0.0).loss for seed in (0, 1)]
+    assert losses[0] != losses[1]
+
+
+# --- memory that does not suffice
+
+
+class ScarceMemory:
+    """A loss that runs out of memory for more rows than there is room for."""
+
+    def __init__(self, model, room):
+        self.loss, self.room, self.module = loss_function(model, Variant()), room, model
+
+    def __call__(self, inputs, *rest):
+        if len(inputs) > self.room:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return self.loss(inputs, *rest)
+
+
+@pytest.mark.parametrize(("room", "rows"), [(8, 8), (7, 4), (3, 2), (1, 1)])
+def test_where_the_memory_does_not_suffice_fewer_rows_are_computed_at_once_and_the_step_is_the_same(room, rows):
+    model, plain = small_model(), make_step()
+    scarce = make_step(model, ScarceMemory(model, room))
+    expected, found = plain(1, 0.5), scarce(1, 0.5)
+    assert found.micro_batch_size == rows
+    assert (found.tokens, found.skipped) == (expected.tokens, False)
+    assert found.loss == pytest.approx(expected.loss, rel=1e-6)
+    assert found.gradient_norm == pytest.approx(expected.gradient_norm, rel=1e-5)
+    assert scarce(2, 0.5).micro_batch_size == rows  # and stays so
+
+
+def test_where_not_even_one_row_fits_the_error_goes_on_its_way():
+    model = small_model()
+    with pytest.raises(torch.OutOfMemoryError):
+        make_step(model, ScarceMemory(model, 0))(1, 0.5)
+
+
+def test_one_of_several_processes_does_not_change_its_rows_alone():
+    model = small_model()
+    with pytest.raises(torch.OutOfMemoryError):
+        make_step(model, ScarceMemory(model, 2), ranks=Ranks(0, 2).rehearsing())(1, 0.5)
+
+
+# --- ranks
+
+
+@pytest.mark.parametrize(("ranks", "micro_batch_size"), [(2, None), (3, None), (3, 2), (8, None), (16, 1)])
+def test_the_ranks_together_compute_every_row_once_in_pieces_of_one_size(ranks, micro_batch_size):
+    inputs, targets = Rows().at(4)
+    scored = []
+    for rank in range(ranks):
+        step = make_step(micro_batch_size=micro_batch_size, ranks=Ranks(rank, ranks).rehearsing())
+        micro_batches = list(step.micro_batches((inputs, targets)))
+        assert {len(micro_batch[0]) for micro_batch in micro_batches} == {step.micro_batch_size}
+        assert len(micro_batches) == -(-(-(-8 // ranks)) // step.micro_batch_size)
+        scored += [row.tolist() for micro_batch in micro_batches for row in micro_batch[1] if row[0] != IGNORED]
+    assert scored == targets.tolist()
+    assert not (targets == IGNORED).any()  # who fills up fills up a copy
+
+
+def test_ranks_drop_different_features():
+    model = small_model(dropout=0.5)
+    first, second = (make_step(model, ranks=Ranks(rank, 2).rehearsing()) for rank in range(2))
+    batch = Rows().at(0)
+    same = tuple(part[:1].expand(8, -1).contiguous() for part in batch)
+    losses = []
+    for step in (first, second):
+        torch.manual_seed(step.dropout_seed(1))
+        losses.append(float(step.accumulate(*same)[0]))
     assert losses[0] != losses[1]

@@ -19,6 +19,7 @@ from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import Extended, MicroBatchHalved, Observer, Planned
 from pellucid.train.loop import Loop
+from pellucid.train.machine import give_back_memory
 from pellucid.train.material import Material
 from pellucid.train.parts import Parts
 from pellucid.train.plan import affordable_evaluations, extended, last_step_at, plan_steps
@@ -201,7 +202,7 @@ def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Vari
             rows = -(-rows // 2)
             parts.training = replace(parts.training, micro_batch_size=rows)
             parts.observe(MicroBatchHalved(step=0, micro_batch_size=rows, batch_size=parts.batches.batch_size))
-            torch.accelerator.empty_cache()
+            give_back_memory(device)
         else:
             agreed = Variant.parse(parts.ranks.from_first(str(variant)))
             if agreed != variant:

@@ -40,6 +40,12 @@ def reproducible(threads: int | None, *, onednn: bool | None = False) -> Generat
         deterministic.fill_uninitialized_memory = filled
 
 
+def give_back_memory(device: torch.device) -> None:
+    """Let others have the memory of a device that this process holds and does not use."""
+    if device.type != "cpu":  # where torch holds none back
+        torch.accelerator.empty_cache()
+
+
 @contextmanager
 def memory_in_a_sentence() -> Generator[None]:
     """Say what to lower when the memory does not suffice.

@@ -23,6 +23,7 @@ from pellucid.data import IGNORED
 from pellucid.nn import TransformerLM
 from pellucid.optim import ModelOptimizer, clip_gradients
 from pellucid.parallel import ALONE, Ranks, synchronised
+from pellucid.train.machine import give_back_memory
 from pellucid.train.variant import Loss, LossFunction
 
 DROPOUT_STREAM = 0x5EED  # keeps the dropout's seeds apart from those of weights and batches
@@ -124,7 +125,7 @@ class TrainStep:
                 if self.micro_batch_size == 1 or self.ranks.count > 1:
                     raise
             self.micro_batch_size = -(-self.micro_batch_size // 2)
-            torch.accelerator.empty_cache()
+            give_back_memory(self.device)
 
     def dropout_seed(self, step: int) -> int:
         """Where this rank's stream begins at step number `step`."""
