@@ -8,7 +8,7 @@ import pytest
 
 from pellucid.data import open_sources, prepare_folder
 from pellucid.errors import DataError
-from pellucid.text import train_byte_pairs
+from pellucid.text import character_tokenizer, train_byte_pairs
 
 PROSE = "".join(f"{number} bottles of beer on the wall, {number * number} bottles\n" for number in range(400))
 TOKENIZER = train_byte_pairs([PROSE], 300)
@@ -135,3 +135,17 @@ def test_nothing_held_out_is_told_and_can_be_opened(tmp_path):
     (tmp_path / "text.txt").write_text(PROSE, encoding="utf-8")
     folder = made(open_sources([tmp_path / "text.txt"], held_out_percent=0), tmp_path / "d")
     assert (folder.card.held_out_tokens, folder.data(TOKENIZER).held_out, folder.sample().held_out) == (0, (), ())
+
+
+@pytest.mark.parametrize("vocab_size", [65_535, 65_536, 65_537])
+def test_ids_of_every_vocabulary_are_read_as_they_were_made(tmp_path, vocab_size):
+    """Field note D10: nothing overflows at the bounds of a type."""
+    letters = "".join(map(chr, [*range(0xE000, 0xE000 + 8000), *range(0x10000, 0x10000 + vocab_size - 8001)]))
+    tokenizer = character_tokenizer([letters])
+    assert tokenizer.vocab_size == vocab_size
+    (tmp_path / "text.txt").write_text(letters, encoding="utf-8")
+    text = open_sources([tmp_path / "text.txt"], held_out_percent=0)
+    folder = prepare_folder(text, tmp_path / "d", lambda _: (tokenizer, ""), names=["x"], asked={}, processes=1)
+    train = folder.data(tokenizer).train
+    assert train.header.token_type == ("uint16" if vocab_size <= 65_536 else "uint32")
+    assert train.read(1, len(train) - 1).tolist() == tokenizer.encode(letters).tolist()

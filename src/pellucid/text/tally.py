@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Int64, UInt32, UInt64
 
 NEWLINE = 10
 FEWEST_CHARACTERS = 20
@@ -69,9 +68,7 @@ def tally(text: str) -> Tally:
     )
 
 
-def _hashes(
-    codes: UInt32[np.ndarray, " position"], starts: Int64[np.ndarray, " line"], lengths: Int64[np.ndarray, " line"]
-) -> UInt64[np.ndarray, " line"]:
+def _hashes(codes: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """The hash of each stretch of codes."""
     if not len(starts):
         return np.zeros(0, dtype=np.uint64)
@@ -84,6 +81,6 @@ def _hashes(
 
 
 @cache
-def _table(seed: int, size: int) -> UInt64[np.ndarray, " entry"]:
+def _table(seed: int, size: int) -> np.ndarray:
     """Odd random numbers, the same in every process and on every machine."""
     return np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 63, size, dtype=np.uint64) * np.uint64(2) + 1
