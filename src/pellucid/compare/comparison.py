@@ -97,10 +97,12 @@ def compare(paths: Iterable[str | Path]) -> Comparison:
     stopped: dict[str, str] = {}
     for path in map(Path, paths):
         series = read_series(path)
-        folders |= dict.fromkeys(_run_folders(path, series.runs if series else None))
-        for name, run in (series.stopped if series else {}).items():
-            if name in series.runs and not (path / name / "run.json").exists():
-                stopped[name] = run.sentence
+        folders |= dict.fromkeys(_run_folders(path, None if series is None else series.runs))
+        if series is None:
+            continue
+        for name in series.runs:
+            if name in series.stopped and not (path / name / "run.json").exists():
+                stopped[name] = series.stopped[name].sentence
     if len(folders) + len(stopped) < 2:
         raise RunFolderError(
             "two runs or more",
