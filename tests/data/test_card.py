@@ -15,7 +15,8 @@ def card_of(tmp_path, *texts, counts=None):
     sources = open_sources([tmp_path], held_out_percent=0)
     counts = counts or CardCounts()
     for passage in passages(sources):
-        counts.add(passage, tally(passage.text))
+        counts.add(tally([passage.text]), training=True)
+        counts.pass_by(passage)
     return counts.card(sources, told_lines=9, repeated_lines=3)
 
 

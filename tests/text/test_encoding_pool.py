@@ -20,7 +20,7 @@ def tokenizer():
 
 
 def ids(found):
-    return [[encoded.ids.tolist() for encoded in task] for task in found]
+    return [[encoded.ids.tolist() for encoded in answer.encoded] for answer in found]
 
 
 def test_two_processes_give_what_one_gives_in_the_same_order(tokenizer):

@@ -89,22 +89,30 @@ class CardCounts:
             self._training[state["training_codes"]] = True
             self._lines, self._longest, self._open = state["lines"], state["longest"], state["open"]
 
-    def add(self, passage: Passage, tally: Tally) -> None:
-        """Add the next passage.
+    def add(self, tally: Tally, *, training: bool) -> None:
+        """Add what was counted in some passages.
 
         Args:
-            passage: The text, in order.
-            tally: What was counted in it.
+            tally: The counts.
+            training: Whether the passages are for training.
         """
         self._counts[tally.codes] += tally.counts
-        if passage.side == "training":
+        if training:
             self._training[tally.codes] = True
         self._lines += tally.lines
+        self._longest = max(self._longest, tally.longest)
+
+    def pass_by(self, passage: Passage) -> None:
+        """Let a passage go by, in order: its last line may go on in the next.
+
+        Args:
+            passage: The text.
+        """
         first_end, last_end = passage.text.find("\n"), passage.text.rfind("\n")
-        begun = 0 if passage.opens else self._open  # a line that an earlier piece has begun
+        begun = 0 if passage.opens else self._open
         first = begun + (first_end if first_end >= 0 else len(passage.text))
         self._open = len(passage.text) - last_end - 1 if last_end >= 0 else first
-        self._longest = max(self._longest, tally.longest, first, self._open)
+        self._longest = max(self._longest, first)
 
     @property
     def training_letters(self) -> int:

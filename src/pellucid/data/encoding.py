@@ -28,7 +28,7 @@ from pellucid.data.repeated_lines import HashFile
 from pellucid.data.sources import Sources
 from pellucid.data.split import Passage, SplitSampler, passages
 from pellucid.data.token_writer import TokenWriter, WriterState
-from pellucid.text import Encoded, EncodingPool, Stretch, TextTokenizer
+from pellucid.text import Answer, EncodingPool, Stretch, TextTokenizer
 
 TASK_CHARACTERS = 1 << 17  # 0.03 s of work and some 30 MB of the library's records
 MOST_PASSAGES = 2048  # in a task, if they are short
@@ -124,12 +124,14 @@ class _Scribe:
         finally:
             self._files.__exit__(kind, error, at)
 
-    def write(self, batch: Batch, found: list[Encoded]) -> None:
+    def write(self, batch: Batch, found: Answer) -> None:
         """Append what became of some passages."""
         self._between_tasks = False
-        for (passage, kept), encoded in zip(batch, found, strict=True):
-            self._counts.add(passage, encoded.tally)
-            self._lines.add(encoded.tally.hashes)
+        for tally, training in ((found.training, True), (found.held_out, False)):
+            self._counts.add(tally, training=training)
+            self._lines.add(tally.hashes)
+        for (passage, kept), encoded in zip(batch, found.encoded, strict=True):
+            self._counts.pass_by(passage)
             self.done.characters += len(passage.text)
             if kept:
                 writer = self._train if passage.side == "training" else self._held_out

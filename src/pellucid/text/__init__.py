@@ -13,7 +13,7 @@ from pellucid.text.characters import character_tokenizer
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
 from pellucid.text.encoding_pool import EncodingPool
-from pellucid.text.encoding_worker import Encoded, Stretch
+from pellucid.text.encoding_worker import Answer, Stretch
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.scripts import letters_by_script
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
@@ -26,8 +26,8 @@ __all__ = [
     "END_OF_TEXT",
     "GPT2_SPLIT",
     "QWEN35_SPLIT",
+    "Answer",
     "BytePairProgress",
-    "Encoded",
     "EncodingPool",
     "GraphemeStream",
     "HandTokenizer",

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import BinaryIO, cast
 
 from pellucid.errors import TokenizerError, UserError
-from pellucid.text.encoding_worker import Encoded, Refused, Stretch, encode_task, receive, send
+from pellucid.text.encoding_worker import Answer, Refused, Stretch, encode_task, receive, send
 from pellucid.text.tokenizer import TextTokenizer
 
 WAITING = 2
@@ -41,8 +41,8 @@ class EncodingPool:
     Example:
         >>> from pellucid.text import Stretch, character_tokenizer
         >>> with EncodingPool(character_tokenizer(["banana"]), processes=1) as pool:
-        ...     [[found.ids.tolist() for found in task] for task in pool.encoded([[Stretch("nab", 2, False)]])]
-        [[[3, 1]]]
+        ...     [answer.encoded[0].ids.tolist() for answer in pool.encoded([[Stretch("nab", 2, False)]])]
+        [[3, 1]]
     """
 
     def __init__(self, tokenizer: TextTokenizer, *, processes: int) -> None:
@@ -74,23 +74,23 @@ class EncodingPool:
             worker.wait()
             _pipe(worker.stdout).close()
 
-    def encoded(self, tasks: Iterable[Task]) -> Iterator[list[Encoded]]:
+    def encoded(self, tasks: Iterable[Task]) -> Iterator[Answer]:
         """Encode tasks side by side.
 
         Args:
             tasks: Asked for no faster than they are done.
 
         Yields:
-            For each task, in order, what became of its stretches.
+            For each task, in order, what became of it.
 
         Raises:
-            TokenizerError: if a stretch has characters without an id and may not lose them.
+            TokenizerError: if a stretch for training has characters without an id.
             UserError: if a process was killed from outside.
         """
         if not self._workers:
             yield from (encode_task(self._tokenizer, task) for task in tasks)
             return
-        waiting: deque[Future[list[Encoded]]] = deque()
+        waiting: deque[Future[Answer]] = deque()
         for task in tasks:
             waiting.append(self._threads.submit(self._one, task))
             if len(waiting) >= WAITING * self.processes:
@@ -104,18 +104,19 @@ class EncodingPool:
             self._to(worker, (self._tokenizer.definition, self._tokenizer.end_of_text))
         self._idle.put(worker)
 
-    def _one(self, task: Task) -> list[Encoded]:
+    def _one(self, task: Task) -> Answer:
         """Have a worker do a task, and wait for it."""
         worker = self._idle.get()
         try:
             self._to(worker, task)
-            answer = receive(_pipe(worker.stdout), list[Encoded] | Refused)
+            answer = receive(_pipe(worker.stdout), Answer | Refused)
         except EOFError as error:
             raise self._killed() from error
         finally:
             self._idle.put(worker)
-        if isinstance(answer, Refused):
-            raise TokenizerError(answer.expected, came=answer.came, remedy=answer.remedy)
+        if isinstance(answer, list):
+            expected, came, remedy = answer
+            raise TokenizerError(expected, came=came, remedy=remedy)
         return answer
 
     def _to(self, worker: subprocess.Popen[bytes], message: object) -> None:

@@ -2,7 +2,7 @@
 
 Frames go both ways: eight bytes of length, then MessagePack. Nothing in them can run.
 
-In: tasks on standard input.  Out: answers on standard output; `Stretch`, `Encoded`, `encode_task`.
+In: tasks on standard input.  Out: answers on standard output; `Stretch`, `Answer`, `encode_task`.
 Used by: encoding_pool.py.  Read next: encoding_pool.py.
 """
 
@@ -29,8 +29,8 @@ class Stretch:
     text: str
     encoded: int
     """How many of its characters shall become ids, the first ones; all are counted."""
-    may_escape: bool
-    """Whether characters without an id may be left out, and counted; else they are an error."""
+    held_out: bool
+    """Whether it is held out: counted apart, and characters without an id are left out instead of refused."""
 
 
 @dataclass(frozen=True)
@@ -39,39 +39,51 @@ class Encoded:
 
     ids: np.ndarray
     escaped: int
-    tally: Tally
+    """How many characters were left out."""
 
 
-class Refused(msgspec.Struct):
-    """What a tokenizer refused, as the parts of its sentence."""
+@dataclass(frozen=True)
+class Answer:
+    """What became of a task."""
 
-    expected: str
-    came: str
-    remedy: str
+    encoded: list[Encoded]
+    """Of each stretch."""
+    training: Tally
+    """Of all that is for training, together."""
+    held_out: Tally
+    """Of all that is held out."""
 
 
-def encode_task(tokenizer: TextTokenizer, task: Sequence[Stretch]) -> list[Encoded]:
-    """Encode the stretches of one task.
+Refused = list[str]
+"""What a tokenizer refused, as the parts of its sentence."""
+
+
+def encode_task(tokenizer: TextTokenizer, task: Sequence[Stretch]) -> Answer:
+    """Encode and count the stretches of one task.
 
     Args:
         tokenizer: What to encode with.
         task: Stretches of text.
 
     Raises:
-        TokenizerError: if one has characters without an id and may not lose them.
+        TokenizerError: if one for training has characters without an id.
     """
     texts, escaped = [], []
     for stretch in task:
         text = full = stretch.text[: stretch.encoded]
-        if stretch.may_escape and (unknown := tokenizer.unknown_characters(text)):
+        if stretch.held_out and (unknown := tokenizer.unknown_characters(text)):
             text = text.translate(dict.fromkeys(map(ord, unknown)))
         texts.append(text)
         escaped.append(len(full) - len(text))
     kind = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
-    return [
-        Encoded(ids.astype(kind), missing, tally(stretch.text))
-        for ids, missing, stretch in zip(tokenizer.encode_batch(texts), escaped, task, strict=True)
-    ]
+    return Answer(
+        [
+            Encoded(some.astype(kind), missing)
+            for some, missing in zip(tokenizer.encode_batch(texts), escaped, strict=True)
+        ],
+        tally([stretch.text for stretch in task if not stretch.held_out]),
+        tally([stretch.text for stretch in task if stretch.held_out]),
+    )
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -107,7 +119,7 @@ def work() -> None:
             try:
                 send(outgoing, encode_task(tokenizer, task))
             except TokenizerError as error:
-                send(outgoing, Refused(error.expected, error.came, error.remedy))
+                send(outgoing, [error.expected, error.came, error.remedy])
     except (EOFError, BrokenPipeError):  # the pool is closed, or was killed
         os._exit(0)  # without a last word to a closed pipe
 

@@ -1,4 +1,4 @@
-r"""What a text is made of, counted piece by piece: characters, lines, and a hash of each line.
+r"""What a text is made of, counted some pieces at a time: characters, lines, and a hash of each line.
 
     h(line) = Σ_i T(c_i) · P(i)  mod 2^64          T, P: tables of 64 random bits, for a character and for a place
 
@@ -10,6 +10,7 @@ Read next: encoding_worker.py.
 Source: Carter and Wegman, "Universal classes of hash functions" (1979), section on sums of table entries.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,10 +25,10 @@ _TABLE_BITS = 16  # the planes above the first share their entries: letters ther
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted in one piece."""
+    """What was counted in some pieces."""
 
     codes: np.ndarray
-    """Its distinct characters, as code points."""
+    """Their distinct characters, as code points."""
     counts: np.ndarray
     """How often each comes."""
     lines: int
@@ -35,25 +36,26 @@ class Tally:
     hashes: np.ndarray
     """One for each line of `FEWEST_CHARACTERS` or more."""
     longest: int
-    """Characters of its longest line, line ends aside."""
+    """Characters of the longest line, line ends aside."""
 
 
-def tally(text: str) -> Tally:
-    r"""Count a piece of text.
+def tally(texts: Sequence[str]) -> Tally:
+    r"""Count some pieces of text together: a table has millions, of which each alone would take longer.
 
     Args:
-        text: Lines; one that the piece's end cuts counts as a line.
+        texts: Lines; one that a piece's end cuts counts as a line.
 
     Returns:
         The counts.
 
     Example:
-        >>> found = tally("to be\nor not to be\n")
+        >>> found = tally(["to be\nor not to be\n", "that is"])
         >>> found.lines, found.longest, dict(zip(map(chr, found.codes), found.counts.tolist()))["o"]
-        (2, 12, 4)
+        (3, 12, 4)
     """
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    totals = np.bincount(codes)
+    codes = np.frombuffer("\n".join(texts).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    totals = np.bincount(codes, minlength=NEWLINE + 1)
+    totals[NEWLINE] -= max(0, len(texts) - 1)  # those between the pieces
     distinct = np.flatnonzero(totals)
     ends = np.append(np.flatnonzero(codes == NEWLINE), len(codes))
     starts = np.append(0, ends[:-1] + 1)
