@@ -10,7 +10,7 @@ from pellucid.train.first_non_finite import FirstNonFinite
 from pellucid.train.step import TrainStep
 from pellucid.train.variant import Variant, loss_function
 from pellucid.training_config import OptimizerConfig
-from tests.train.small_run import small_model
+from tests.train.small_run import Heard, small_model
 
 
 class Rows:
@@ -31,16 +31,15 @@ def eyes(interval=None, **model):
     loss = loss_function(model, Variant())
     optimizer = build_optimizer(model, OptimizerConfig())
     step = TrainStep(model, loss, optimizer, Rows(), max_gradient_norm=1.0, micro_batch_size=2)
-    return Eyes(train_step=step, loss=loss, interval=interval)
+    return Eyes(observe=Heard(), train_step=step, loss=loss, interval=interval)
 
 
 def looked_at(eyes, steps, evaluated=()):
-    found = []
     for step in range(1, steps + 1):
         eyes.open(step, evaluated=step in evaluated)
         eyes.train_step(step, 0.1)
-        found.append(eyes.look(step))
-    return [health.step for health in found if health is not None]
+        eyes.look(step)
+    return [health.step for health in eyes.observe]
 
 
 @pytest.mark.parametrize(("interval", "steps"), [(None, [3, 6]), (2, [2, 4, 6]), (1, [1, 2, 3, 4, 5, 6]), (0, [])])
@@ -53,7 +52,8 @@ def test_a_look_sees_the_update_of_its_own_step():
     there.open(1, evaluated=False)
     before = there.train_step.model.lm_head.weight.detach().clone()
     there.train_step(1, 1.0)
-    figures = there.look(1).modules["lm_head"]
+    there.look(1)
+    figures = there.observe[0].modules["lm_head"]
     moved = there.train_step.model.lm_head.weight.detach() - before
     assert figures["update_ratio"] == pytest.approx((moved.norm() / before.norm()).item(), rel=1e-3)
     assert figures["gradient"] > 0
@@ -89,6 +89,24 @@ def test_a_gradient_gone_bad_in_one_step_is_skipped_counted_and_named():
     handle.remove()
     assert torch.equal(weight, before)
     assert not there.train_step(2, 0.1).skipped
+
+
+def test_what_went_bad_in_the_step_alone_is_told_from_its_own_gradients():
+    there = eyes()
+    there.train_step(1, 0.1)
+    for part in ("gate", "up"):
+        there.train_step.model.get_parameter(f"blocks.0.feed_forward.{part}.weight").grad[0] = math.nan
+    assert there.first_non_finite(1) == (
+        "the gradient of blocks.0.feed_forward.gate.weight and 1 more was not finite;"
+        " computed once more, eagerly, every output and every gradient was finite"
+    )
+
+
+def test_without_a_step_there_is_nothing_to_see():
+    closed = Eyes()
+    closed.open(1, evaluated=True)
+    closed.look(1)
+    assert closed.first_non_finite(1) == ""
 
 
 @pytest.mark.parametrize("found_by", [0, 1, 2])

@@ -64,6 +64,12 @@ def test_every_module_with_weights_is_looked_at():
         assert set(modules[address]) >= {"weight", "gradient", "update_ratio", "activation"}, address
 
 
+def test_only_modules_with_weights_in_them_are_looked_at():
+    modules = measure_health(small_model(norm="none"), batch(), step=1).modules
+    assert "blocks.0.attention" in modules
+    assert not {"blocks.0.attention.rotary", "blocks.0.attention_norm", "final_norm"} & set(modules)
+
+
 def test_tied_weights_are_seen_at_both_addresses():
     model = small_model(tie_embeddings=True)
     modules = measure_health(model, batch(), step=1, before=stepped(model)).modules

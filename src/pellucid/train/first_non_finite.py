@@ -9,7 +9,7 @@ In: a model, its eager loss, the batch.  Out: a `FirstNonFinite`, or None.  Used
 skipped.  Read next: health.py.
 """
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -61,16 +61,24 @@ class FirstNonFinite:
         return f"its input was not finite either, its weights were: it arose {within}"
 
 
-def told(found: FirstNonFinite | None) -> str:
+def told(found: FirstNonFinite | None, gradients: Sequence[str] = ()) -> str:
     """A clause for the step's event and for `beyond_repair`.
+
+    Args:
+        found: From `find_first_non_finite`.
+        gradients: The weights whose gradients were not finite in the step itself.
 
     Example:
         >>> told(FirstNonFinite(module="lm_head", what="output"))
         'the first that was not finite: the output of lm_head (its input and its weights were finite)'
     """
-    if found is None:
-        return "computed once more, eagerly, every output and every gradient was finite"
-    return f"the first that was not finite: the {found}"
+    if found is not None:
+        return f"the first that was not finite: the {found}"
+    again = "computed once more, eagerly, every output and every gradient was finite"
+    if not gradients:
+        return again
+    more = f" and {len(gradients) - 1} more" if len(gradients) > 1 else ""
+    return f"the gradient of {gradients[0]}{more} was not finite; {again}"
 
 
 def find_first_non_finite(

@@ -54,8 +54,9 @@ def measure_health(
         Root mean squares by module and quantity; see `ModuleHealth`.
     """
     begun = time.monotonic()
-    found = {address: _of_weights(module, address, before) for address, module in addresses(model)}
-    for address, figures in _of_activations(model, batch).items():
+    weighty = [(address, module) for address, module in addresses(model) if any(True for _ in module.parameters())]
+    found = {address: _of_weights(module, address, before) for address, module in weighty}
+    for address, figures in _of_activations(model, weighty, batch).items():
         found[address].update(figures)
     modules = {address: _as_numbers(figures) for address, figures in found.items() if figures}
     return ModuleHealth(step=step, modules=modules, seconds=time.monotonic() - begun)
@@ -77,7 +78,9 @@ def _of_weights(module: nn.Module, address: str, before: Mapping[str, Tensor] | 
     return figures
 
 
-def _of_activations(model: TransformerLM, batch: tuple[Tensor, ...]) -> dict[str, dict[str, Tensor]]:
+def _of_activations(
+    model: TransformerLM, modules: list[tuple[str, nn.Module]], batch: tuple[Tensor, ...]
+) -> dict[str, dict[str, Tensor]]:
     """Of what each module gives, and of attention."""
     found: dict[str, dict[str, Tensor]] = {}
 
@@ -98,7 +101,7 @@ def _of_activations(model: TransformerLM, batch: tuple[Tensor, ...]) -> dict[str
     inputs, _, *packed = (part[:rows].to(device) for part in batch)
     packed = dict(zip(("document_ids", "positions"), packed, strict=False))
     with reading(model), ExitStack() as hooks:
-        for address, module in addresses(model):
+        for address, module in modules:
             hooks.enter_context(module.register_forward_hook(watch(address), with_kwargs=True))
         model(inputs, **packed)
     return found
