@@ -154,7 +154,6 @@ class Request:
             "name": facts.as_text(self.out.name),
             "command": facts.command(),
             "seed": self.training.seed,
-            "data": facts.of_sources(self.sources, facts.as_text(self.name))
-            | {"held_out": asdict(self.split)},
+            "data": facts.of_sources(self.sources, facts.as_text(self.name)) | {"held_out": asdict(self.split)},
             "config": {**recipe.as_json(), "training": asdict(self.training)},
         }
