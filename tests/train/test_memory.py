@@ -68,7 +68,7 @@ def test_bfloat16_needs_less():
 
 def test_logits_are_told_apart():
     assert estimated(vocab_size=8192).logits == 4 * 64 * 8192 * 4
-    assert estimated(vocab_size=8192).activations > estimated(vocab_size=8192).logits
+    assert estimated(vocab_size=8192).activations > 4 * 64 * 8192 * 4
 
 
 def test_on_a_graphics_card_only_tensors_count():
@@ -79,7 +79,7 @@ def test_on_a_graphics_card_only_tensors_count():
 
 def test_estimating_takes_no_memory_and_touches_no_random_stream():
     stream = torch.get_rng_state()
-    assert estimated(rows=4096, d_model=8192, d_ff=32768, vocab_size=100_000).total > 10**12
+    assert estimated(rows=4096, d_model=8192, d_ff=32768, vocab_size=100_000).total > 10**11
     assert torch.equal(torch.get_rng_state(), stream)
 
 
