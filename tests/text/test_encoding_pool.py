@@ -77,3 +77,12 @@ def test_the_processes_end_when_their_owner_is_killed_and_say_nothing():
             break
         time.sleep(0.1)
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_owner_alone():
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert len(owner.stdout.readline().split()) == 2
+    os.killpg(owner.pid, signal.SIGINT)  # as a terminal does: to the whole group
+    assert owner.communicate()[1].count("Traceback") == 1  # the owner's own
