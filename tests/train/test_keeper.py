@@ -40,8 +40,7 @@ def test_the_mean_of_the_weights_is_judged_and_kept_and_the_weights_come_back(ke
     take_a_step(keeper)
     own = keeper.model.lm_head.weight.clone()
     mean = keeper.optimizer.average.averages["lm_head.weight"].clone()
-    with keeper.judged():
-        keeper.best(2)
+    keeper.best(2)
     assert torch.equal(keeper.model.lm_head.weight, own)
     assert torch.equal(keeper.folder.load_model().lm_head.weight, mean)
     assert not torch.equal(own, mean)
@@ -85,3 +84,14 @@ def test_as_many_checkpoints_are_kept_as_asked(keeper_of, keep, kept):
     for step in range(1, 5):
         keeper.checkpoint(progress(step))
     assert [info.step for info in keeper.folder.checkpoints()] == kept
+
+
+def test_after_a_kill_between_the_two_the_best_checkpoint_gives_its_weights_or_their_mean(keeper_of):
+    keeper = keeper_of(average=0.5)
+    keeper.folder.save_config(keeper.model.config)
+    for _ in range(2):
+        take_a_step(keeper)
+    keeper.checkpoint(progress(2))
+    mean = keeper.optimizer.average.averages["lm_head.weight"].clone()
+    keeper.best_again()
+    assert torch.equal(keeper.folder.load_model().lm_head.weight, mean)

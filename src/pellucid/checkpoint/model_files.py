@@ -46,10 +46,15 @@ def write_model(folder: Path, model_tensors: Mapping[str, Tensor], config: Model
             came="two different tensors",
             remedy="save this model with tie_embeddings=False",
         )
+    write_config(folder, config)
+    write_tensors(folder / WEIGHTS, tensors, facts)
+
+
+def write_config(folder: Path, config: ModelConfig) -> None:
+    """Write what the model is, and its own parts."""
     described = {"format": FORMAT, "version": VERSION, "model": msgspec.to_builtins(config)}
     own_parts.keep(config, folder, write_durably)
     write_durably(folder / CONFIG, json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n")
-    write_tensors(folder / WEIGHTS, tensors, facts)
 
 
 def read_config(folder: Path) -> ModelConfig:

@@ -29,7 +29,7 @@ from pellucid.checkpoint import checkpoints
 from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo, best_of
 from pellucid.checkpoint.durable import TEMPORARY, force_to_disk, in_a_sentence, sweep, write_durably
 from pellucid.checkpoint.metrics import append_line, cut_to, read_lines
-from pellucid.checkpoint.model_files import CONFIG, WEIGHTS, read_config, read_model, write_model
+from pellucid.checkpoint.model_files import CONFIG, WEIGHTS, read_config, read_model, write_config, write_model
 from pellucid.errors import RunFolderError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
@@ -40,7 +40,17 @@ except ImportError:  # Windows has no flock; there two processes are not kept ap
     fcntl = None
 
 RUN, LOCK = "run.json", ".lock"
-CONTENTS = (RUN, WEIGHTS, CONFIG, "tokenizer.json", "own_parts", "tokens", "metrics.jsonl", "checkpoints", "report.html")
+CONTENTS = (
+    RUN,
+    WEIGHTS,
+    CONFIG,
+    "tokenizer.json",
+    "own_parts",
+    "tokens",
+    "metrics.jsonl",
+    "checkpoints",
+    "report.html",
+)
 
 
 class RunFolder:
@@ -208,6 +218,13 @@ class RunFolder:
             write_durably(self.path / RUN, text.encode() + b"\n")
         self.facts = facts
 
+    def settle(self) -> None:
+        """Force everything that was written so far to the disk: what others wrote here, too, survives a power cut."""
+        with in_a_sentence(self.path):
+            for file in sorted(self.path.rglob("*"), reverse=True):
+                force_to_disk(file)
+            force_to_disk(self.path)
+
     def append_metrics(self, event: dict[str, Any]) -> None:
         """Add one event to metrics.jsonl, flushed; NaN and infinities become null."""
         with in_a_sentence(self.metrics_path):
@@ -285,8 +302,13 @@ class RunFolder:
         with in_a_sentence(self.path):
             write_model(self.path, model_tensors, config, **facts)
 
+    def save_config(self, config: ModelConfig) -> None:
+        """Write what the model will be, before it has weights."""
+        with in_a_sentence(self.path):
+            write_config(self.path, config)
+
     def model_config(self) -> ModelConfig:
-        """What the saved model is."""
+        """What the model is."""
         return read_config(self.path)
 
     def load_model(self) -> TransformerLM:

@@ -60,6 +60,7 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     if ranks.is_first:
         environment = {"environment": facts.environment(next(parts.model.parameters()).device)}
         kept = {"plan": planned.as_json(), "model": asdict(parts.model.config)}
+        folder.save_config(parts.model.config)
         folder.write_run(folder.facts | environment | kept)
     parts.observe(planned)
     return parts.loop(

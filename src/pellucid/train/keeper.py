@@ -38,10 +38,11 @@ class Keeper:
         return nullcontext() if average is None else average.swapped()
 
     def best(self, step: int) -> None:
-        """Put the model's weights, as they are now, into model.safetensors."""
-        weights = whole_state(self.model.state_dict(keep_vars=True), keep=self.ranks.is_first)
-        if self.ranks.is_first:
-            self.folder.save_model(weights, self.model.config, step=str(step))
+        """Put the weights that are judged, as they are now, into model.safetensors."""
+        with self.judged():
+            weights = whole_state(self.model.state_dict(keep_vars=True), keep=self.ranks.is_first)
+            if self.ranks.is_first:
+                self.folder.save_model(weights, self.model.config, step=str(step))
 
     def checkpoint(self, progress: Progress) -> Path:
         """Save all that going on needs."""
@@ -61,6 +62,17 @@ class Keeper:
             score=progress.best_even if progress.best_step == progress.step and progress.best_bits else None,
             keep_more=self.keep_more,
         )
+
+    def best_again(self) -> None:
+        """Put the best checkpoint's weights into model.safetensors: a last look may have put others there, or a kill
+        may have come between the two."""
+        best = self.folder.best_checkpoint() or self.folder.latest_checkpoint()
+        if self.ranks.is_first and best:
+            checkpoint = self.folder.load_checkpoint(best)
+            weights = {
+                name: checkpoint.optimizer.get(f"{AVERAGE}{name}", tensor) for name, tensor in checkpoint.model.items()
+            }
+            self.folder.save_model(weights, self.model.config, step=str(checkpoint.step))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the optimizer's part of a checkpoint."""

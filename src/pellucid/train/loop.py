@@ -84,15 +84,16 @@ class Loop:
             result = self.train_step(state.step, self.learning_rate_fraction(state.step))
             self._take_note(state, result, pace)
             wished, evaluate = agreed(), self._evaluation_is_due()
-            if evaluate:
-                self._evaluate(state, pace)
+            is_best = evaluate and self._evaluate(state, pace)
             if evaluate or wished:
                 self._save()
+            if is_best:  # only now: whoever is killed between finds these weights in the checkpoint
+                self.keeper.best(state.step)
             if wished:
                 state = replace(state)
                 cooled = wished == Wish.COOL_DOWN and self._cool_down(state, pace, agreed)
-                if cooled or not evaluate:
-                    self._evaluate(state, pace)
+                if (cooled or not evaluate) and self._evaluate(state, pace):
+                    self.keeper.best(state.step)
         return state
 
     def _cool_down(self, state: Progress, pace: Pace, wish: Callable[[], Wish]) -> bool:
@@ -166,7 +167,8 @@ class Loop:
     def _beyond_repair(self, came: str) -> TrainingStopped:
         return beyond_repair(came, self.train_step.optimizer.learning_rates(), self.keeper.folder.latest_checkpoint())
 
-    def _evaluate(self, state: Progress, pace: Pace) -> None:
+    def _evaluate(self, state: Progress, pace: Pace) -> bool:
+        """Score the held-out text and write a sample; says whether it is the best score so far."""
         batches, begun = self.train_step.batches, time.monotonic()
         tokens_per_second = batches.batch_size * batches.context_length / pace.step_seconds()
         with self.keeper.judged():
@@ -174,8 +176,6 @@ class Loop:
             if score and not math.isfinite(score.bits_per_character):  # weights are bad for good, and must not be saved
                 raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
             is_best = state.judge(score)
-            if is_best:
-                self.keeper.best(state.step)
             self.observe(
                 Evaluated(
                     step=state.step,
@@ -191,6 +191,7 @@ class Loop:
             )
             prompt, text = self.sample()
         self.observe(Sampled(step=state.step, prompt=prompt, text=text))
+        return is_best
 
     def _save(self) -> None:
         path = self.keeper.checkpoint(self.progress)

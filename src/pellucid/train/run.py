@@ -78,6 +78,7 @@ def train(
                 "yardsticks": asdict(yardsticks) if yardsticks else None,
             }
             folder.write_run(folder.facts | made)
+            folder.settle()
             onednn = torch.get_float32_matmul_precision() == "medium"
             ranks.from_first(Order(path=str(folder.path), threads=training.threads, onednn=onednn).__dict__)
             loop = assemble(parts_of(folder, material, heard, ranks), recipe, begun=begun)
@@ -127,7 +128,7 @@ def resume(
         with reproducible(order.threads, onednn=order.onednn):
             material = reopen_material(folder.tokens_path, folder.tokenizer_path)
             loop, variant, extension = _again(folder, material, checkpoint, heard, ranks, steps)
-            _restore_best(folder)
+            loop.keeper.best_again()
             last = [event["step"] for event in folder.metrics() if event.get("event") == "Saved"]
             folder.rewind_metrics(checkpoint)
             heard(_resumed(loop, str(variant), max(last, default=0)))
@@ -257,13 +258,6 @@ def _latest(folder: RunFolder) -> Path:
             remedy="remove the folder and begin again, or give the new run another --out",
         )
     return saved
-
-
-def _restore_best(folder: RunFolder) -> None:
-    """Put the best checkpoint's weights in their place: the last look at a stopped run may have put others there."""
-    if best := folder.best_checkpoint():
-        checkpoint = folder.load_checkpoint(best)
-        folder.save_model(checkpoint.model, folder.model_config(), step=str(checkpoint.step))
 
 
 def _resumed(loop: Loop, variant: str, last_saved: int) -> Resumed:
