@@ -4,8 +4,8 @@
 
 Each life of the run is ended by SIGKILL, SIGTERM or SIGINT after a random time, from its first imports to its last
 file; during a save too, since saves are made as frequent as steps allow. After every death the newest checkpoint must
-load, no half-made one may bear a name, and what was told must be told once. With --power-cut, files that were not forced
-to the disk are lost with the process, as if the power had failed.
+load, no half-made one may bear a name, and what was told must be told once. (Power
+cuts are in tests/whole/test_torture.py.)
 
 In: a number of kills, a seed.  Out: one line a life, and a verdict; exit code 1 if anything differs.  Used by: people.
 """
@@ -24,12 +24,12 @@ import torch
 from pellucid.checkpoint import RunFolder
 from pellucid.errors import PellucidError
 
-WORDS = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it".split()
+SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "seconds_left", "step_seconds", "planned_step_seconds"}
-MARKS = {"Resumed", "Saved"}
 FLAGS = (
     "--tokenizer char --compile off --precision float32 --threads 2 --batch-size 6 --micro-batch-size 4 --keep 1"
-    " --model.d-model 64 --model.num-heads 2 --model.num-layers 2 --model.context-length 32 --model.dropout 0.2 --ema 0.9"
+    " --model.d-model 64 --model.num-heads 2 --model.num-layers 2 --model.context-length 32 --model.dropout 0.2"
+    " --ema 0.9"
 )
 
 
@@ -45,9 +45,13 @@ def main() -> int:
     draw = random.Random(chosen.seed)
     with tempfile.TemporaryDirectory() as place:
         text = Path(place, "words.txt")
-        text.write_text(" ".join(draw.choice(WORDS) for _ in range(2000)), encoding="utf-8")
+        text.write_text(" ".join(draw.choice(SENTENCE.split()) for _ in range(2000)), encoding="utf-8")
         evaluations = max(1, chosen.steps // 2)
-        flags = [str(text), *f"{FLAGS} --steps {chosen.steps} --evaluations {evaluations}".split(), *chosen.train.split()]
+        flags = [
+            str(text),
+            *f"{FLAGS} --steps {chosen.steps} --evaluations {evaluations}".split(),
+            *chosen.train.split(),
+        ]
         alone, tortured = Path(place, "alone"), Path(place, "tortured")
         live(flags, alone, None, 0)
         kills = torture(flags, tortured, draw, chosen.kills, chosen.life)
@@ -119,7 +123,9 @@ def differences(alone: RunFolder, tortured: RunFolder) -> list[str]:
 
 def timeless(folder: RunFolder) -> list[dict]:
     """The steps and evaluations that were told, without what a clock says."""
-    told = [event for event in folder.metrics() if event["event"] in ("StepDone", "Evaluated", "Sampled", "ModuleHealth")]
+    told = [
+        event for event in folder.metrics() if event["event"] in ("StepDone", "Evaluated", "Sampled", "ModuleHealth")
+    ]
     return [{name: value for name, value in event.items() if name not in TIMES} for event in told]
 
 

@@ -155,6 +155,8 @@ class TrainingConfig:
     """Evaluate and keep the running mean of the weights, which keeps so much of itself at each step, such as 0.99."""
     evaluations: int = 10
     """How many times the held-out text is scored, a sample written and a checkpoint saved."""
+    health_interval: int | None = None
+    """Look at every module's weights, gradients and outputs each so many steps; 0: never. Default: at evaluations."""
     keep: int = 0
     """How many checkpoints to keep beside the latest and the best."""
     precision: Precision = "auto"

@@ -211,7 +211,14 @@ def test_a_read_only_folder_is_a_sentence(words, capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "beside", [["words.txt"], ["--out", "b"], ["--steps", "3", "--minutes", "1"], ["--model.d-model", "64"], ["--preset", "gpt2"]]
+    "beside",
+    [
+        ["words.txt"],
+        ["--out", "b"],
+        ["--steps", "3", "--minutes", "1"],
+        ["--model.d-model", "64"],
+        ["--preset", "gpt2"],
+    ],
 )
 def test_a_run_goes_on_with_its_own_settings_alone(capsys, beside):
     assert pellucid_train("--resume", "run", *beside, flags="") == 2

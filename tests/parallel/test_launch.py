@@ -18,7 +18,7 @@ def test_torchrun_says_who_one_is():
 
 @pytest.mark.parametrize("environment", [{"WORLD_SIZE": "2"}, {"WORLD_SIZE": "two", "RANK": "0", "LOCAL_RANK": "0"}])
 def test_an_environment_that_says_half_is_refused(environment):
-    with pytest.raises(ConfigError, match="RANK, WORLD_SIZE and LOCAL_RANK .* as torchrun sets them"):
+    with pytest.raises(ConfigError, match=r"RANK, WORLD_SIZE and LOCAL_RANK .* as torchrun sets them"):
         launched(environment)
 
 

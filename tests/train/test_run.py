@@ -83,7 +83,7 @@ def test_metrics_hold_every_event_in_order(finished_run):
     assert [json.loads(line) for line in lines] == json.loads(json.dumps([event.as_json() for event in heard]))
     kinds = [type(event).__name__ for event in heard]
     before = ["TextRead", "TextTokenized", "YardsticksMeasured", "VariantTried", "Planned"]
-    looks = [*["StepDone"] * 3, "Evaluated", "Sampled", "Saved"]
+    looks = [*["StepDone"] * 3, "ModuleHealth", "Evaluated", "Sampled", "Saved"]
     assert kinds == [*before, *looks, *looks, "Finished"]
 
 

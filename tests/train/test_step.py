@@ -221,7 +221,7 @@ def test_the_ranks_together_compute_every_row_once_in_pieces_of_one_size(ranks, 
         step = make_step(micro_batch_size=micro_batch_size, ranks=Ranks(rank, ranks).rehearsing())
         micro_batches = list(step.micro_batches((inputs, targets)))
         assert {len(micro_batch[0]) for micro_batch in micro_batches} == {step.micro_batch_size}
-        assert len(micro_batches) == -(-(-(-8 // ranks)) // step.micro_batch_size)
+        assert len(micro_batches) == math.ceil(math.ceil(8 / ranks) / step.micro_batch_size)
         scored += [row.tolist() for micro_batch in micro_batches for row in micro_batch[1] if row[0] != IGNORED]
     assert scored == targets.tolist()
     assert not (targets == IGNORED).any()  # who fills up fills up a copy

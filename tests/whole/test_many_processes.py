@@ -95,5 +95,3 @@ def test_a_tied_embedding_is_one_tensor_on_the_disk(two):
     for name in ("replicas of a tied model", "shards of a tied model"):
         weights = load_file(RunFolder.open(two / name).latest_checkpoint() / "model.safetensors")
         assert ("token_embedding.weight" in weights) != ("lm_head.weight" in weights)
-
-

@@ -5,6 +5,7 @@ In: a run folder with its material, and a checkpoint or none.  Out: a `Loop`.  U
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
 
 import torch
@@ -12,22 +13,24 @@ from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
 from pellucid.data import Batches
+from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM, initialize
 from pellucid.optim import cut_like
 from pellucid.parallel import ALONE, Ranks
 from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
-from pellucid.train.events import Extended, MicroBatchHalved, Observer, Planned
+from pellucid.train.events import Extended, MicroBatchHalved, Noticed, Observer, Planned
 from pellucid.train.loop import Loop
 from pellucid.train.machine import give_back_memory
 from pellucid.train.material import Material
+from pellucid.train.memory import available_bytes, estimate_memory, too_much
 from pellucid.train.parts import Parts
 from pellucid.train.plan import affordable_evaluations, extended, last_step_at, plan_steps
 from pellucid.train.progress import Progress, restore
 from pellucid.train.recipe import Recipe, with_decay
 from pellucid.train.request import minutes_of
 from pellucid.train.sample import Sampler
-from pellucid.train.trial import choose_variant, sharded_variant, time_some_steps, time_steps
+from pellucid.train.trial import attention_path, choose_variant, sharded_variant, time_some_steps, time_steps
 from pellucid.train.variant import Variant, checkpoint_activations
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
@@ -44,6 +47,7 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     minutes = minutes_of(training)
     fresh = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
     parts.optimizer = recipe.optimizer
+    _warn_of_memory(parts)
     pause_seconds = ranks.largest(parts.time_pause())
     deadline = last_step_at(begun, minutes, pause_seconds)
     evaluations = ranks.from_first(affordable_evaluations(training.evaluations, deadline, pause_seconds))
@@ -211,6 +215,34 @@ def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Vari
             return agreed, parts.ranks.largest(step_seconds)
 
 
+def _memory(parts: Parts, variant: Variant) -> Callable[[ModelConfig, int], int]:
+    """How many bytes the run would take with a model and so many rows at once."""
+
+    def needed(config: ModelConfig, rows: int) -> int:
+        return estimate_memory(
+            config,
+            parts.optimizer,
+            rows=rows,
+            variant=variant,
+            checkpointing=parts.training.activation_checkpointing,
+            averaged=parts.training.ema is not None,
+            device=next(parts.model.parameters()).device.type,
+        ).total
+
+    return needed
+
+
+def _warn_of_memory(parts: Parts) -> None:
+    """Say before anything large is made what would not fit; it is an estimate, and may be tried all the same."""
+    device, config = next(parts.model.parameters()).device, parts.model.config
+    available = available_bytes(device)
+    share = -(-parts.batches.batch_size // parts.ranks.count)
+    variant = Variant(attention=attention_path(config.context_length))
+    rows = min(parts.training.micro_batch_size or share, share)
+    if available and (advice := too_much(_memory(parts, variant), config, rows, available)):
+        parts.observe(Noticed(step=0, kind="memory", sentence=f"This may not fit: {advice}."))
+
+
 def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *, used_up: bool) -> Planned:
     batches, model, share = parts.batches, parts.model, -(-parts.batches.batch_size // parts.ranks.count)
     return Planned(
@@ -232,5 +264,6 @@ def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *,
         ranks=parts.ranks.count,
         used_up=used_up and parts.training.steps is None,
         optimizer=asdict(parts.optimizer),
+        memory_bytes=_memory(parts, variant)(model.config, min(parts.training.micro_batch_size or share, share)),
         out=facts.as_text(parts.folder.path),
     )

@@ -13,7 +13,7 @@ In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assem
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pellucid.errors import TrainingStopped
 from pellucid.optim import learning_rate_fraction
@@ -27,6 +27,7 @@ from pellucid.train.events import (
     Saved,
     StepDone,
 )
+from pellucid.train.eyes import Eyes
 from pellucid.train.facts import as_text
 from pellucid.train.keeper import Keeper
 from pellucid.train.plan import replan
@@ -55,6 +56,8 @@ class Loop:
     evaluations: int
     """How many, evenly spread; the last at the last step."""
     observe: Observer
+    eyes: Eyes = field(default_factory=Eyes)
+    """What looks at the modules."""
     deadline: float | None = None
     """When the last step should end, on time.monotonic's clock."""
     step_seconds: float = 0.0
@@ -81,9 +84,12 @@ class Loop:
             if state.step == state.decay_begins:
                 self._replan(pace)
             state.step += 1
+            evaluate = state.evaluation_is_due(self.evaluations)
+            self.eyes.open(state.step, evaluated=evaluate)
             result = self.train_step(state.step, self.learning_rate_fraction(state.step))
             self._take_note(state, result, pace)
-            wished, evaluate = agreed(), self._evaluation_is_due()
+            self.eyes.look(state.step)
+            wished = agreed()
             is_best = evaluate and self._evaluate(state, pace)
             if evaluate or wished:
                 self._save()
@@ -113,10 +119,6 @@ class Loop:
             result = self.train_step(state.step, high + (low - high) * (steps - end + state.step) / steps)
             self._take_note(state, result, pace, end)
         return steps > 0
-
-    def _evaluation_is_due(self) -> bool:
-        state = self.progress
-        return state.step * self.evaluations // state.steps > (state.step - 1) * self.evaluations // state.steps
 
     def learning_rate_fraction(self, step: int) -> float:
         """Of the peak rate; a trapezoid's decay spans from where it begins to the last step, wherever that is now."""
@@ -156,16 +158,16 @@ class Loop:
                 tokens_per_second=result.tokens / pace.step_seconds(),
                 seconds_left=pace.step_seconds() * (end - state.step),
                 skipped=result.skipped,
+                not_finite=self.eyes.first_non_finite(state.step) if state.skipped_in_a_row == 1 else "",
             )
         )
         if state.skipped_in_a_row >= MOST_SKIPPED:
-            raise self._beyond_repair(
-                f"{MOST_SKIPPED} steps in a row, up to step {state.step}, with loss {result.loss} and gradient norm"
-                f" {result.gradient_norm}"
-            )
+            seen = f"with loss {result.loss} and gradient norm {result.gradient_norm}"
+            raise self._beyond_repair(f"{MOST_SKIPPED} steps in a row, up to step {state.step}, {seen}", state.step)
 
-    def _beyond_repair(self, came: str) -> TrainingStopped:
-        return beyond_repair(came, self.train_step.optimizer.learning_rates(), self.keeper.folder.latest_checkpoint())
+    def _beyond_repair(self, came: str, step: int) -> TrainingStopped:
+        rates, saved = self.train_step.optimizer.learning_rates(), self.keeper.folder.latest_checkpoint()
+        return beyond_repair(came, rates, saved, self.eyes.first_non_finite(step))
 
     def _evaluate(self, state: Progress, pace: Pace) -> bool:
         """Score the held-out text and write a sample; says whether it is the best score so far."""
@@ -174,7 +176,8 @@ class Loop:
         with self.keeper.judged():
             score = self.evaluate()
             if score and not math.isfinite(score.bits_per_character):  # weights are bad for good, and must not be saved
-                raise self._beyond_repair(f"a held-out loss of {score.bits_per_character} after step {state.step}")
+                came = f"a held-out loss of {score.bits_per_character} after step {state.step}"
+                raise self._beyond_repair(came, state.step)
             is_best = state.judge(score)
             self.observe(
                 Evaluated(

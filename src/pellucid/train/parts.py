@@ -14,6 +14,7 @@ from pellucid.optim import WeightAverage, build_optimizer
 from pellucid.parallel import ALONE, Ranks, is_sharded, replicated, shard
 from pellucid.train.evaluation import evaluate
 from pellucid.train.events import Observer
+from pellucid.train.eyes import Eyes
 from pellucid.train.keeper import Keeper
 from pellucid.train.loop import Loop
 from pellucid.train.material import Material
@@ -105,6 +106,12 @@ class Parts:
         progress.micro_batch_size = train_step.micro_batch_size
         return Loop(
             train_step=train_step,
+            eyes=Eyes(
+                observe=self.observe,
+                train_step=train_step,
+                loss=loss_function(self.model, replace(variant, compiled=False)),
+                interval=self.training.health_interval,
+            ),
             keeper=Keeper(
                 folder=self.folder,
                 model=self.model,

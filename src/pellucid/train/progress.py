@@ -79,6 +79,10 @@ class Progress:
         wanted = max(1, round(COOLING_SHARE * self.step))
         return max(0, min(wanted, int(COOLING_SECONDS / step_seconds), self.steps - self.step - 1))
 
+    def evaluation_is_due(self, evaluations: int) -> bool:
+        """Whether one of so many evaluations, evenly spread, comes after this step; the last is after the last step."""
+        return self.step * evaluations // self.steps > (self.step - 1) * evaluations // self.steps
+
     def judge(self, score: Score | None) -> bool:
         """Take note of a held-out score; says whether it is the best, which the even passages decide.
 

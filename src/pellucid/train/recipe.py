@@ -58,7 +58,7 @@ class Recipe:
     @classmethod
     def of_json(cls, kept: Mapping[str, Any]) -> "Recipe":
         """The recipe that run.json keeps, among other things."""
-        own = {one.name: kept[one.name] for one in fields(cls)}
+        own = {one.name: kept[one.name] for one in fields(cls) if one.name in kept}  # an older run may say less
         return cls(
             **own | {"optimizer": OptimizerConfig(**own["optimizer"]), "schedule": ScheduleConfig(**own["schedule"])}
         )

@@ -34,6 +34,8 @@ from pellucid.train.recipe import Recipe
 from pellucid.train.request import Request
 from pellucid.train.trial import still_possible
 from pellucid.train.variant import Variant
+from pellucid.train.watcher import Watcher, watched
+from pellucid.training_config import TrainingConfig
 
 
 def train(
@@ -68,7 +70,7 @@ def train(
     with _no_empty_folders_above(request.out), memory_in_a_sentence():
         folder = RunFolder.create(request.out, decided)
         with folder.lock(discard_on_failure=True), reproducible(training.threads, onednn=None):
-            heard = _recorded(folder, observe)
+            heard = watched(_recorded(folder, observe), Watcher())
             heard(request.text_read())
             material = make_material(request.sources, recipe, folder.tokens_path, heard)
             material.tokenizer.save(folder.tokenizer_path)
@@ -113,7 +115,8 @@ def resume(
     begun = time.monotonic() if begun is None else begun
     folder = RunFolder.open(path)
     with folder.lock(), memory_in_a_sentence():
-        heard, saved = _recorded(folder, observe), _latest(folder)
+        watcher, saved = Watcher(), _latest(folder)
+        heard = watched(_recorded(folder, observe), watcher)
         checkpoint = folder.load_checkpoint(saved)
         steps = _new_steps(folder, checkpoint, steps, minutes)
         environment = folder.facts["environment"]
@@ -131,6 +134,7 @@ def resume(
             loop.keeper.best_again()
             last = [event["step"] for event in folder.metrics() if event.get("event") == "Saved"]
             folder.rewind_metrics(checkpoint)
+            watcher.replay(folder.metrics())
             heard(_resumed(loop, str(variant), max(last, default=0)))
             if extension:
                 folder.write_run(folder.facts | {"extended_to": extension.new_steps})
@@ -236,9 +240,18 @@ def _has_results(path: Path) -> bool:
 
 
 def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
-    """Refuse to go on with another text or other settings; the text may go by another name."""
+    """Refuse to go on with another text or other settings; the text may go by another name.
+
+    What an older run does not say was as it is by default.
+    """
     name = folder.facts.get("data", {}).get("name")
-    folder.require_same(decided | {"data": decided["data"] | {"name": name}})
+    config, there = decided["config"], folder.facts.get("config", {})
+    defaults = asdict(TrainingConfig())
+    said = {key: value for key, value in config["training"].items() if key in there.get("training", ())}
+    unsaid = {key: value for key, value in config["training"].items() if key not in said and value != defaults[key]}
+    folder.require_same(
+        decided | {"data": decided["data"] | {"name": name}, "config": config | {"training": said | unsaid}}
+    )
 
 
 def _latest(folder: RunFolder) -> Path:

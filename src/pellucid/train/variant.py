@@ -17,7 +17,7 @@ from jaxtyping import Float, Int, Int64
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from pellucid.loss import summed_cross_entropy
+from pellucid.loss import chunked_cross_entropy, chunking_pays, summed_cross_entropy
 from pellucid.nn import CausalMultiHeadAttention, TransformerLM, scaled_dot_product_attention
 from pellucid.parallel import is_sharded
 from pellucid.train.one_program import OneProgram
@@ -67,6 +67,7 @@ class SummedLoss(nn.Module):
     def __init__(self, model: TransformerLM) -> None:
         super().__init__()
         self.model = model
+        self.in_chunks = not is_sharded(model)  # which gathers the head's weights around the model's forward alone
 
     def forward(
         self,
@@ -76,7 +77,12 @@ class SummedLoss(nn.Module):
         positions: Int64[Tensor, "row position"] | None = None,
     ) -> tuple[Float[Tensor, ""], Int[Tensor, ""]]:
         """Score every token of the batch; packed documents do not see each other if their ids are given."""
-        return summed_cross_entropy(self.model(inputs, document_ids=document_ids, positions=positions), targets)
+        rows = {"document_ids": document_ids, "positions": positions}
+        if not self.in_chunks or not chunking_pays(targets.numel(), self.model.config.vocab_size):
+            return summed_cross_entropy(self.model(inputs, **rows), targets)
+        hidden, head, config = self.model.hidden_states(inputs, **rows), self.model.lm_head, self.model.config
+        how = {"bias": head.bias, "soft_cap": config.logit_soft_cap, "num_unused_ids": config.num_unused_ids}
+        return chunked_cross_entropy(hidden, head.weight, targets, **how)
 
 
 def autocast(precision: str, device: torch.device) -> contextlib.AbstractContextManager:
