@@ -5,6 +5,7 @@ Used by: train, cs336.  Read next: ../train.
 """
 
 from collections.abc import Iterable
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -36,7 +37,7 @@ def global_norm(parameters: Iterable[Tensor]) -> Float[Tensor, ""]:
     norm = torch.stack([norm.to(norms[0].device) for norm in norms]).norm()
     if is_cut(gradients[0]):  # FSDP2 cuts all or none
         squared = norm.square()
-        dist.all_reduce(squared, group=gradients[0].device_mesh.get_group())
+        dist.all_reduce(squared, group=cast(Any, gradients[0]).device_mesh.get_group())
         norm = squared.sqrt()
     return norm
 

@@ -43,7 +43,7 @@ def shard(model: nn.Module, ranks: Ranks, precision: str = "float32") -> None:
     policy = MixedPrecisionPolicy(
         param_dtype=torch.bfloat16 if precision == "bfloat16" else None, reduce_dtype=torch.float32
     )
-    for block in model.blocks:
+    for block in cast(nn.ModuleList, model.blocks):
         fully_shard(block, mesh=mesh, mp_policy=policy)
     # By default the outermost part keeps its gathered weights behind an evaluation, and would not see new ones.
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)
