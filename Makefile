@@ -1,7 +1,7 @@
 # Everything happens in .venv, which is made when first needed; nothing is installed anywhere else.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-real check format map constraints clean
+.PHONY: help demo test test-slow test-real torture check format map constraints clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,6 +35,9 @@ test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real toke
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		playwright datasets tensorboard trackio
 	$(PYTEST) -m "real and not gpu and not network"
+
+torture: $(DEVELOPMENT)  ## end a run 200 times at random moments; it must end as if nothing had happened (about an hour)
+	$(BIN)/python benchmarks/torture.py --kills 200 --steps 1200 --life 14
 
 check: $(DEVELOPMENT)  ## style, types, floors and the rules of the house: under a minute
 	$(BIN)/ruff check .

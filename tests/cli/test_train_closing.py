@@ -79,3 +79,9 @@ def test_an_empty_sample_is_not_shown(sample):
 def test_a_text_on_one_line_is_cut_where_it_is_too_long():
     assert one_line("a\n\n b\tc", 10) == "a b c"
     assert one_line("a" * 20, 10) == "a" * 10 + " …"
+
+
+@pytest.mark.parametrize("holds_text", [True, False])
+def test_a_folder_that_holds_the_text_says_so(holds_text):
+    lines = closing_lines(finished(holds_text=holds_text))
+    assert any("the text itself: share it with care" in line for line in lines) == holds_text

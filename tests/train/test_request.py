@@ -104,3 +104,8 @@ def test_steps_and_accelerators_may_read_all_of_a_text_minutes_on_a_processor_wh
 
     assert most(minutes=2.0) == 2 * CHARACTERS_PER_MINUTE
     assert most(steps=10) is None
+
+
+def test_a_number_of_pairs_that_was_asked_for_means_pairs_however_short_the_text(tmp_path):
+    recipe = small_request(tmp_path, tokenizer=None, vocab_size=300).recipe()
+    assert (recipe.tokenizer, recipe.vocab_size) == ("bpe", 300)

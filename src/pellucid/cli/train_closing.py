@@ -30,9 +30,10 @@ def closing_lines(event: Finished) -> list[str]:
     if event.sample.strip():
         lines.append(f"It writes: {one_line(event.sample, WRITTEN)}")
         lines.append(originality(event))
+    text = "; and tokens/, the text itself: share it with care" if event.holds_text else ""
     lines.append(
         f"Saved in {out} after {duration(event.seconds)}: model.safetensors (step {event.best_step:,}), config.json,"
-        " tokenizer.json, run.json, metrics.jsonl, checkpoints/; and tokens/, the text itself: share it with care."
+        f" tokenizer.json, run.json, metrics.jsonl, checkpoints/{text}."
     )
     if not event.completed:
         lines.append(f"Go on: pellucid train --resume {out}")

@@ -61,6 +61,7 @@ def carry_out(
         training_seconds=training_seconds,
         tokens_per_second=tokens / training_seconds,
         skipped_steps=state.skipped,
+        holds_text=material.data.train.path.absolute().is_relative_to(folder.path.absolute()),
         out=facts.as_text(folder.path),
     )
     loop.observe(finished)

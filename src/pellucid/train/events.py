@@ -336,4 +336,6 @@ class Finished(Event):
     """Of these, for steps and what stands between them."""
     tokens_per_second: float = 0.0
     skipped_steps: int = 0
+    holds_text: bool = True
+    """Whether the run folder has the text itself, as ids; a run on a prepared folder has its address."""
     out: str = ""

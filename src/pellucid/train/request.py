@@ -70,7 +70,7 @@ class Request:
         recipe = replace(
             chosen,
             most_characters=None if everything else chosen.most_characters,
-            tokenizer=self.tokenizer or chosen.tokenizer,
+            tokenizer=self.tokenizer or ("bpe" if self.vocab_size else chosen.tokenizer),
             vocab_size=self.vocab_size or chosen.vocab_size,
             model=chosen.model | own_parts.pinned(self.model),
             batch_size=self.training.batch_size or chosen.batch_size,
