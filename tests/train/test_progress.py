@@ -76,3 +76,8 @@ def test_before_the_first_step_the_pace_does_not_divide_by_nothing(progress):
 def test_the_figures_of_a_score_keep_its_passages_so_that_runs_can_be_paired():
     told = figures(Score("model", (1.0, 2.0), (3, 4)))
     assert (told["passage_bits"], told["passage_characters"]) == ((1.0, 2.0), (3, 4))
+
+
+def test_several_processes_cool_down_before_torchrun_loses_patience():
+    state = Progress(steps=1000, planned_steps=1000, decay_begins=400, step=300)
+    assert (state.cooling_steps(1.0), state.cooling_steps(1.0, together=True)) == (60, 10)

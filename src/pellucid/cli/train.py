@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 
+from pellucid.cli.said_once import said_once
 from pellucid.errors import UserError
 
 BEGUN = time.monotonic()
@@ -18,14 +19,14 @@ def main(words: Sequence[str]) -> int:
         # Before anything slow is imported: a person shall see at once that it has begun.
         print("pellucid train: reading the text and starting torch, a few seconds.", flush=True)
     from pellucid.cli.train_flags import parse_flags
-
-    flags = parse_flags(words)
     from pellucid.cli.train_recipe import composed, recipe_in
 
-    recipe = recipe_in(flags)
-    if recipe is not None and recipe.is_series:
-        if os.environ.get("WORLD_SIZE", "1") != "1":
+    with said_once():
+        flags = parse_flags(words)
+        recipe = recipe_in(flags)
+        if recipe is not None and recipe.is_series and os.environ.get("WORLD_SIZE", "1") != "1":
             raise UserError("one process for a recipe of several runs", came="several", remedy="leave torchrun out")
+    if recipe is not None and recipe.is_series:
         from pellucid.cli.train_series import carry_out_series
 
         return carry_out_series(recipe, flags)

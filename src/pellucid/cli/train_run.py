@@ -16,12 +16,13 @@ from typing import Any
 
 from pellucid.cli.arguments import text_argument
 from pellucid.cli.own_code import run_own_code
+from pellucid.cli.said_once import said_once
 from pellucid.cli.sources import text_of, tokenizer_named, told
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.errors import UserError
-from pellucid.parallel import Ranks, joined_ranks, speaks_of_loss
+from pellucid.parallel import Ranks, joined_ranks
 from pellucid.train import Event, Finished, Observer, Planned, Request, Resumed, Wish, join, resume, train
 from pellucid.training_config import TrainingConfig
 
@@ -30,7 +31,8 @@ EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 def carry_out(flags: TrainFlags, begun: float) -> int:
     """Make or go on with a run; 130 or 143 if a signal ended it early, with everything saved."""
-    run_own_code(flags)
+    with said_once():
+        run_own_code(flags)
     with joined_ranks() as ranks, TrainScreen() as screen, stop_signals() as stop, warnings.catch_warnings():
         # An interruption while torch traces a step: it has been understood, and torch need not tell where.
         warnings.filterwarnings("ignore", message="Error detected in")
@@ -72,12 +74,7 @@ def _take_part(ranks: Ranks, stop: "StopSignal") -> int:
     def arm(event: Event) -> None:
         stop.armed = True
 
-    try:
-        state = join(arm, ranks=ranks, watch=lambda: stop.wished)
-    except RuntimeError as error:
-        if stop.armed or not speaks_of_loss(error):
-            raise
-        return 1  # the first has ended before it began, and has said why
+    state = join(arm, ranks=ranks, watch=lambda: stop.wished)
     return 0 if state.step >= state.steps or stop.number is None else EXIT_CODES[stop.number]
 
 

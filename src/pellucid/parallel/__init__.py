@@ -1,6 +1,6 @@
 """Many processes that train one model together, each on its share of every batch.
 
-Reading order: ranks, launch, replicate.
+Reading order: ranks, attempt, launch, replicate.
 
 In: the environment that torchrun sets.  Out: `Ranks`; modules that synchronise their gradients.  Used by: train, the
 command line.  Read next: ranks.py.

@@ -3,8 +3,8 @@
 torchrun tells each process who it is in its environment; without that a process is alone, and no process group is ever
 made. Numbers travel by gloo, between CPUs; gradients of CUDA devices by NCCL.
 
-In: RANK, WORLD_SIZE, LOCAL_RANK.  Out: `Ranks`, while a block lasts.  Used by: the command line.
-Read next: replicate.py.
+In: RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT.  Out: `Ranks`, while a block lasts.
+Used by: the command line.  Read next: replicate.py.
 
 Source: torch.distributed.run, "Environment Variables".
 """
@@ -18,8 +18,12 @@ import torch
 import torch.distributed as dist
 
 from pellucid.errors import ConfigError, TrainingStopped
+from pellucid.parallel.attempt import of_this_attempt
 from pellucid.parallel.ranks import ALONE, Ranks
 
+NEEDED = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+OVER = "over"
+"""The key by which a process that goes says to the others that it has told why."""
 LOST = ("Connection closed", "connection reset", "Connection reset", "gloo", "NCCL", "Broken pipe", "Timed out")
 
 
@@ -30,7 +34,8 @@ def launched(environment: Mapping[str, str] | None = None) -> Ranks:
         ConfigError: if the environment contradicts itself.
 
     Example:
-        >>> launched({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1"})
+        >>> address = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+        >>> launched({"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", **address})
         Ranks(rank=1, count=2, local_rank=1)
         >>> launched({})
         Ranks(rank=0, count=1, local_rank=0)
@@ -38,14 +43,20 @@ def launched(environment: Mapping[str, str] | None = None) -> Ranks:
     environment = os.environ if environment is None else environment
     if environment.get("WORLD_SIZE", "1") == "1":
         return ALONE
+    if missing := [name for name in NEEDED if not environment.get(name)]:
+        raise _half_said(f"WORLD_SIZE={environment['WORLD_SIZE']} and no {' and no '.join(missing)}")
     try:
         return Ranks(*(int(environment[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK")))
-    except (KeyError, ValueError) as error:
-        raise ConfigError(
-            "RANK, WORLD_SIZE and LOCAL_RANK in the environment, as torchrun sets them",
-            came=f"others ({error!r})",
-            remedy="start with `torchrun --standalone --nproc-per-node N -m pellucid train ...`",
-        ) from error
+    except ValueError as error:
+        raise _half_said(f"what is no number ({error})") from error
+
+
+def _half_said(came: str) -> ConfigError:
+    return ConfigError(
+        "WORLD_SIZE, RANK, LOCAL_RANK, MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them",
+        came=came,
+        remedy="start with `torchrun --standalone --nproc-per-node N -m pellucid train ...`, or unset WORLD_SIZE",
+    )
 
 
 def speaks_of_loss(error: RuntimeError) -> bool:
@@ -58,23 +69,23 @@ def joined_ranks() -> Generator[Ranks]:
     """The processes that torchrun started together, as long as the block lasts; alone, nothing is done.
 
     Raises:
-        TrainingStopped: on the first rank, if another is lost on the way.
+        TrainingStopped: if the others cannot be found, or one is lost on the way.
+        SystemExit: if one has gone on purpose, and has said why.
     """
     ranks = launched()
     if ranks.count == 1:
         yield ranks
         return
-    if torch.cuda.is_available():
-        torch.cuda.set_device(ranks.local_rank % torch.cuda.device_count())
-        dist.init_process_group("cpu:gloo,cuda:nccl")
-    else:
-        dist.init_process_group("gloo")
+    store = _found(ranks)
     try:
         yield ranks
         dist.barrier()  # whoever leaves while others still send is a lost one to them
-    except RuntimeError as error:
-        if not speaks_of_loss(error):
+    except BaseException as error:
+        if not (isinstance(error, RuntimeError) and speaks_of_loss(error)):
+            _say_over(store)
             raise
+        if _is_over(store):
+            raise SystemExit(1) from error
         raise TrainingStopped(
             f"all {ranks.count} processes to stay to the end",
             came="one that is gone",
@@ -85,3 +96,33 @@ def joined_ranks() -> Generator[Ranks]:
         gc.collect()  # a replica that is still there holds on to the group, and ends the process with a bang
         with suppress(RuntimeError, ValueError):  # nobody may be left to say goodbye to
             dist.destroy_process_group()
+
+
+def _found(ranks: Ranks) -> dist.Store:
+    """Make the process group; gives the store in which its members can leave a word."""
+    try:
+        store, _, _ = next(dist.rendezvous("env://"))
+        store = of_this_attempt(store, ranks.rank, ranks.count)
+        backend = "gloo"
+        if torch.cuda.is_available():
+            torch.cuda.set_device(ranks.local_rank % torch.cuda.device_count())
+            backend = "cpu:gloo,cuda:nccl"
+        dist.init_process_group(backend, store=store, rank=ranks.rank, world_size=ranks.count)
+    except RuntimeError as error:
+        raise TrainingStopped(
+            f"all {ranks.count} processes to meet at {os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}",
+            came=f"'{str(error).splitlines()[0]}'",
+            remedy="on one machine use torchrun --standalone; on several see that this address can be reached from all",
+        ) from error
+    return store
+
+
+def _say_over(store: dist.Store) -> None:
+    with suppress(RuntimeError):
+        store.set(OVER, "")
+
+
+def _is_over(store: dist.Store) -> bool:
+    with suppress(RuntimeError):  # the store was the first process's, and has gone with it
+        return store.check([OVER])
+    return False

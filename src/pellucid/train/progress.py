@@ -16,6 +16,7 @@ from pellucid.yardsticks import Score
 
 COOLING_SHARE = 0.2  # of the steps done: what a decay to the end is worth most (the recipe's own is 0.6 of all)
 COOLING_SECONDS = 60.0  # whoever wants to stop does not want to wait longer
+COOLING_SECONDS_TOGETHER = 10.0  # torchrun ends who is still there after 30 s, and the closing takes its time too
 SMOOTHED = 0.95  # how much of the running train loss a step keeps: a mean over about twenty
 EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
 
@@ -69,15 +70,20 @@ class Progress:
                 bits_per_character if self.train is None else self.train + share * (bits_per_character - self.train)
             )
 
-    def cooling_steps(self, step_seconds: float) -> int:
+    def cooling_steps(self, step_seconds: float, together: bool = False) -> int:
         """How many steps a run that is to end now should still take while its rate falls.
+
+        Args:
+            step_seconds: What a step takes.
+            together: Whether several processes compute it.
 
         Example:
             >>> Progress(steps=1000, planned_steps=1000, decay_begins=400, step=300).cooling_steps(0.5)
             60
         """
         wanted = max(1, round(COOLING_SHARE * self.step))
-        return max(0, min(wanted, int(COOLING_SECONDS / step_seconds), self.steps - self.step - 1))
+        seconds = COOLING_SECONDS_TOGETHER if together else COOLING_SECONDS
+        return max(0, min(wanted, int(seconds / step_seconds), self.steps - self.step - 1))
 
     def evaluation_is_due(self, evaluations: int) -> bool:
         """Whether one of so many evaluations, evenly spread, comes after this step; the last is after the last step."""
