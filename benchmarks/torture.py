@@ -43,6 +43,7 @@ def main() -> int:
     arguments.add_argument("--train", default="", help="more flags for pellucid train, such as '--compile on'")
     chosen = arguments.parse_args()
     draw = random.Random(chosen.seed)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where a shell has it ignored, every life would ignore it
     with tempfile.TemporaryDirectory() as place:
         text = Path(place, "words.txt")
         text.write_text(" ".join(draw.choice(SENTENCE.split()) for _ in range(2000)), encoding="utf-8")
