@@ -108,9 +108,8 @@ class Loop:
         Returns:
             Whether there were any.
         """
-        ranks = self.keeper.ranks
-        step_seconds = ranks.from_first(pace.step_seconds())
-        steps = state.cooling_steps(step_seconds, together=ranks.count > 1)
+        step_seconds = self.keeper.ranks.from_first(pace.step_seconds())
+        steps = state.cooling_steps(step_seconds, together=self.keeper.ranks.count > 1)
         high, low = self.learning_rate_fraction(state.step), self.schedule.final_fraction
         state.cooled_from, end = state.step, state.step + steps
         if steps:
