@@ -12,7 +12,7 @@ from pellucid.training_config import ScheduleConfig, TrainingConfig
 
 PAUSES_SHARE = 0.2  # of the time, for evaluations and samples at most; ten of a second each take 3 % of five minutes
 WORTH_REPLANNING = 0.01  # of the steps; less, or a single step, is noise
-CLOSING_SECONDS = 2.0  # the last sample, the search for copied passages, the last files: 1 to 2 s were seen
+CLOSING_SECONDS = 3.5  # the last sample, the search for copied passages, the files: 1 to 2 s; the report 1 to 1.5 s
 
 
 def last_step_at(begun: float, minutes: float | None, pause_seconds: float) -> float | None:
