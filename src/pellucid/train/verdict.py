@@ -122,7 +122,7 @@ def advice(event: Finished) -> str:
         )
     if gap > BY_HEART:
         return f"More text would help most: it knows what it read much better ({event.train:.2f}) than new text."
-    if gap < WITH_ROOM and event.epochs >= 2:
+    if gap < WITH_ROOM and event.epochs >= 2 and event.ngram_lead > 0:  # behind the table, no size is to blame yet
         wider = 32 * math.ceil(event.d_model * 4 / 3 / 32)
         return f"A larger model would help most, with more time: --model.d-model {wider} {longer}."
     return f"More time would help most: {longer}."
