@@ -28,6 +28,7 @@ TIMES = {
     "step_seconds",
     "compile_seconds",
     "planned_step_seconds",
+    "peak_memory_bytes",
 }
 """Fields of events that differ from run to run; metrics are the same apart from these."""
 

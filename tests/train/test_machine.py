@@ -3,7 +3,7 @@ import torch
 from torch.utils import deterministic
 
 from pellucid.errors import ConfigError
-from pellucid.train.machine import memory_in_a_sentence, reproducible
+from pellucid.train.machine import memory_in_a_sentence, peak_memory_bytes, reproducible
 
 
 def switches():
@@ -42,3 +42,11 @@ def test_memory_that_does_not_suffice_is_a_sentence_with_what_to_lower():
 def test_every_other_error_stays_what_it_is():
     with pytest.raises(RuntimeError, match="shapes"), memory_in_a_sentence():
         raise RuntimeError("shapes")
+
+
+def test_the_most_memory_held_is_some_hundred_megabytes_and_never_less_than_before():
+    before = peak_memory_bytes(torch.device("cpu"))
+    held = torch.ones(40_000_000)
+    after = peak_memory_bytes(torch.device("cpu"))
+    assert 50e6 < before <= after
+    assert after > held.numel() * 4

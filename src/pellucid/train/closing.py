@@ -11,6 +11,7 @@ from typing import Any
 from pellucid.train import facts
 from pellucid.train.events import Finished, YardsticksMeasured
 from pellucid.train.loop import Loop
+from pellucid.train.machine import peak_memory_bytes
 from pellucid.train.material import Material
 from pellucid.train.progress import Progress, Wish
 from pellucid.train.sample import CLOSING_TOKENS, Sampler
@@ -61,6 +62,7 @@ def carry_out(
         training_seconds=training_seconds,
         tokens_per_second=tokens / training_seconds,
         skipped_steps=state.skipped,
+        peak_memory_bytes=peak_memory_bytes(loop.train_step.device),
         holds_text=material.data.train.path.absolute().is_relative_to(folder.path.absolute()),
         out=facts.as_text(folder.path),
     )

@@ -336,6 +336,8 @@ class Finished(Event):
     """Of these, for steps and what stands between them."""
     tokens_per_second: float = 0.0
     skipped_steps: int = 0
+    peak_memory_bytes: int | None = None
+    """The most memory that the process, or torch on its graphics card, has held."""
     holds_text: bool = True
     """Whether the run folder has the text itself, as ids; a run on a prepared folder has its address."""
     out: str = ""

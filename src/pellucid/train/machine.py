@@ -3,6 +3,7 @@
 In: a number of threads.  Out: torch's switches, set while a block lasts.  Used by: run, bench.  Read next: assembly.py.
 """
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,11 @@ import torch
 
 from pellucid.errors import ConfigError
 from pellucid.train.float32 import fast_float32
+
+try:
+    import resource
+except ImportError:  # Windows does not count so
+    resource = None
 
 
 @contextmanager
@@ -38,6 +44,16 @@ def reproducible(threads: int | None, *, onednn: bool | None = False) -> Generat
         torch.set_num_threads(before[0])
         torch.use_deterministic_algorithms(before[1])
         deterministic.fill_uninitialized_memory = filled
+
+
+def peak_memory_bytes(device: torch.device) -> int | None:
+    """The most memory this process has held so far, on a graphics card what torch has; None where nobody counts."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    if resource is None:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak  # Linux counts in kilobytes
 
 
 def give_back_memory(device: torch.device) -> None:
