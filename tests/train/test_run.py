@@ -363,6 +363,24 @@ def test_a_run_that_has_done_all_its_steps_can_be_given_more(tmp_path):
     assert (finished.completed, finished.step) == (True, 8)
 
 
+def test_what_was_given_more_and_has_done_it_is_complete(tmp_path):
+    train_small(tmp_path / "run")
+    resume(tmp_path / "run", Heard(), steps=8)
+    with pytest.raises(RunFolderError, match=r"has done all its 8 steps: .* --steps 16"):
+        train_small(tmp_path / "run")
+
+
+def test_what_was_given_more_and_was_killed_behind_its_last_step_is_closed(tmp_path):
+    train_small(tmp_path / "run")
+    resume(tmp_path / "run", Heard(), steps=8)
+    metrics = RunFolder.open(tmp_path / "run").metrics_path
+    lines = metrics.read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = lines[: next(n for n, line in enumerate(lines) if '"Saved", "step": 8' in line) + 1]
+    metrics.write_text("".join(kept), encoding="utf-8")
+    finished = resume(tmp_path / "run", Heard())
+    assert (finished.completed, finished.step, finished.steps) == (True, 8, 8)
+
+
 def test_some_more_minutes_are_some_more_steps(stopped):
     seconds = RunFolder.open(stopped).facts["plan"]["step_seconds"]
     heard = Heard()

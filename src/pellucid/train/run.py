@@ -205,21 +205,21 @@ def _new_steps(folder: RunFolder, checkpoint: Checkpoint, steps: int | None, min
     if minutes is not None:
         seconds = folder.facts.get("replan", folder.facts["plan"])["step_seconds"]
         steps = checkpoint.step + max(1, int(60 * minutes / seconds))
-    steps = steps or folder.facts.get("extended_to")
+    asked, steps = steps, steps or folder.facts.get("extended_to")
     events = folder.metrics()
     is_closed = bool(events) and events[-1].get("event") == "Finished" and events[-1]["completed"]
-    if (steps or progress["steps"]) > checkpoint.step or (steps is None and not is_closed):
+    if (steps or progress["steps"]) > checkpoint.step or (asked is None and not is_closed):
         return steps
-    if steps:
+    if asked:
         raise RunFolderError(
             f"more than the {checkpoint.step:,} steps that the run in '{folder.path}' has done",
-            came=f"--steps {steps}",
+            came=f"--steps {asked}",
             remedy="say how many it shall have in all",
         )
     raise RunFolderError(
         f"a run in '{folder.path}' that was stopped before its end",
-        came=f"one that has done all its {progress['steps']:,} steps",
-        remedy=f"use its model, or train it on with --resume {folder.path} --steps {2 * progress['steps']}",
+        came=f"one that has done all its {checkpoint.step:,} steps",
+        remedy=f"use its model, or train it on with --resume {folder.path} --steps {2 * checkpoint.step}",
     )
 
 
