@@ -158,7 +158,8 @@ def _explain(error: BaseException, debug: bool) -> int:
         error = UserError("room to write", came="none left on the device", remedy="make room, and run it again")
     match error:
         case KeyboardInterrupt():
-            print("\nInterrupted.", file=sys.stderr)
+            if os.environ.get("LOCAL_RANK", "0") == "0":
+                print("\nInterrupted.", file=sys.stderr)
             return 130
         case Terminated():
             return 143

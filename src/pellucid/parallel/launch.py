@@ -11,19 +11,21 @@ Source: torch.distributed.run, "Environment Variables".
 
 import gc
 import os
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 
 import torch
 import torch.distributed as dist
 
-from pellucid.errors import ConfigError, TrainingStopped
-from pellucid.parallel.attempt import of_this_attempt
+from pellucid.errors import ConfigError, PellucidError, TrainingStopped, UserError
+from pellucid.parallel.attempt import PAUSE, of_this_attempt
 from pellucid.parallel.ranks import ALONE, Ranks
 
 NEEDED = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 OVER = "over"
 """The key by which a process that goes says to the others that it has told why."""
+TOGETHER = 5.0  # seconds within which all processes come to see what all of them see
 LOST = ("Connection closed", "connection reset", "Connection reset", "gloo", "NCCL", "Broken pipe", "Timed out")
 
 
@@ -82,6 +84,8 @@ def joined_ranks() -> Generator[Ranks]:
         dist.barrier()  # whoever leaves while others still send is a lost one to them
     except BaseException as error:
         if not (isinstance(error, RuntimeError) and speaks_of_loss(error)):
+            if isinstance(error, PellucidError) and not ranks.is_first and _is_over(store, TOGETHER):
+                raise SystemExit(2 if isinstance(error, UserError) else 1) from error  # all saw it; the first speaks
             _say_over(store)
             raise
         if _is_over(store):
@@ -122,7 +126,12 @@ def _say_over(store: dist.Store) -> None:
         store.set(OVER, "")
 
 
-def _is_over(store: dist.Store) -> bool:
+def _is_over(store: dist.Store, seconds: float = 0.0) -> bool:
+    """Whether another has said why it goes, or will within so many seconds."""
+    until = time.monotonic() + seconds
     with suppress(RuntimeError):  # the store was the first process's, and has gone with it
-        return store.check([OVER])
-    return False
+        while not store.check([OVER]):
+            if time.monotonic() >= until:
+                return False
+            time.sleep(PAUSE)
+    return True
