@@ -1,7 +1,7 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
+listed_vocabulary · vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
 encoding_worker · encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
@@ -15,6 +15,7 @@ from pellucid.text.definition import END_OF_TEXT
 from pellucid.text.encoding_pool import EncodingPool
 from pellucid.text.encoding_worker import Answer, Stretch
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
+from pellucid.text.listed_vocabulary import ListedVocabulary, TokenKind, listed_byte_pairs, listed_pieces
 from pellucid.text.scripts import letters_by_script
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tally import Tally, tally
@@ -31,9 +32,11 @@ __all__ = [
     "EncodingPool",
     "GraphemeStream",
     "HandTokenizer",
+    "ListedVocabulary",
     "Stretch",
     "Tally",
     "TextTokenizer",
+    "TokenKind",
     "TokenSpan",
     "Tokenizer",
     "VocabularyChoice",
@@ -45,6 +48,8 @@ __all__ = [
     "graphemes",
     "least_size",
     "letters_by_script",
+    "listed_byte_pairs",
+    "listed_pieces",
     "load_tokenizer",
     "spans",
     "spans_of_ids",

@@ -122,7 +122,9 @@ class TextTokenizer:
         self.special_tokens: dict[str, int] = {
             token["content"]: token["id"] for token in added_tokens(self._definition) if token["special"]
         }
-        self.end_of_text = _require_end_of_text(find_end_of_text(self._ids, end_of_text, configured_end), end_of_text)
+        found = find_end_of_text(self.special_tokens, end_of_text, configured_end)  # Gemma has HTML's </s> as a word
+        found = found or find_end_of_text(self._ids, end_of_text, configured_end)
+        self.end_of_text = _require_end_of_text(found, end_of_text)
         self.end_of_text_id: int = self._ids[self.end_of_text]
         self._special_finder = special_finder(self.special_tokens)
         self._may_be_cut = may_be_cut(self._definition)
