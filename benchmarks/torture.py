@@ -47,7 +47,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         text = Path(place, "words.txt")
         text.write_text(" ".join(draw.choice(SENTENCE.split()) for _ in range(2000)), encoding="utf-8")
-        evaluations = max(1, chosen.steps // 2)
+        evaluations = max(1, chosen.steps // 4)
         flags = [
             str(text),
             *f"{FLAGS} --steps {chosen.steps} --evaluations {evaluations}".split(),
