@@ -1,9 +1,18 @@
 from dataclasses import replace
 
 import pytest
-from transformers import GPT2Config, Qwen3Config
+from transformers import (
+    Gemma3TextConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    Olmo2Config,
+    Qwen2Config,
+    Qwen3Config,
+)
 
 from pellucid import presets
+from pellucid.convert import to_model_config
 from pellucid.model_config import ModelConfig
 
 SIZES = {"vocab_size": 65, "context_length": 32, "d_model": 48, "num_layers": 3, "num_heads": 4}
@@ -63,3 +72,20 @@ def test_char_gpt_has_the_lessons_defaults():
 def test_char_gpt_has_as_many_heads_as_fit_the_width():
     assert presets.char_gpt(65, d_model=128).num_heads == 8
     assert presets.char_gpt(65, d_model=40, d_head=16).num_heads == 2
+
+
+@pytest.mark.parametrize(
+    ("preset", "kind"),
+    [
+        (presets.llama, LlamaConfig),
+        (presets.mistral, MistralConfig),
+        (presets.qwen2, Qwen2Config),
+        (presets.olmo2, Olmo2Config),
+        (presets.gemma3, Gemma3TextConfig),
+    ],
+)
+def test_other_families_are_theirs_at_the_same_sizes(preset, kind):
+    theirs = to_model_config(kind().to_dict())
+    sizes = ("vocab_size", "context_length", "d_model", "num_layers", "num_heads", "num_kv_heads", "d_head", "d_ff")
+    chosen = {name: getattr(theirs, name) for name in (*sizes, "window", "norm_epsilon", "attention_scale")}
+    assert preset(**chosen) == theirs

@@ -1,18 +1,41 @@
 """Other people's names and files; the only room that knows them.
 
-In: weights as others write them.  Out: weights as ours.  Used by: load, cs336.  Read next: names.py.
+Read the files in this order: names, families, huggingface_config, huggingface.
+
+In: weights as others write them.  Out: weights as ours.  Used by: loading, cs336.  Read next: names.py.
 """
 
-from pellucid.convert.names import CS336, Family, Row, halves_to_neighbours, neighbours_to_halves, to_ours, to_theirs
+from pellucid.convert.families import FAMILIES, HuggingFaceFamily
+from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
+from pellucid.convert.huggingface_config import family_of, to_model_config
+from pellucid.convert.names import (
+    CS336,
+    Family,
+    Row,
+    halves_to_neighbours,
+    names_by_address,
+    neighbours_to_halves,
+    one_by_one,
+    to_ours,
+    to_theirs,
+)
 from pellucid.convert.pickled import read_pickled
 
 __all__ = [
     "CS336",
+    "FAMILIES",
     "Family",
+    "HuggingFaceFamily",
     "Row",
+    "family_of",
     "halves_to_neighbours",
+    "names_by_address",
     "neighbours_to_halves",
+    "one_by_one",
+    "read_hugging_face",
+    "read_hugging_face_config",
     "read_pickled",
+    "to_model_config",
     "to_ours",
     "to_theirs",
 ]

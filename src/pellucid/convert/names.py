@@ -1,13 +1,16 @@
 """What other people call our weights: one table per family, read both ways.
 
-A row pairs an address of ours with the names a family uses for it. Two things differ besides names:
+A row pairs an address of ours with the names a family uses for it. Three things differ besides names:
 
     fused      ours is one matrix, rows queries | keys | values; most families store three
     pair order a rotary embedding turns features in pairs: ours are the halves of a head (i, i + d_head/2), some
                families pair neighbours (2i, 2i + 1). Reordering the rows that make queries and keys (weights, biases
                and q/k norm weights) alike changes no score, because a score sums over all features of a head.
+    transposed ours are (d_out, d_in); GPT-2's Conv1D stores (d_in, d_out)
 
-In: tensors by name.  Out: the same tensors by the other names.  Used by: cs336, convert.  Read next: ../cs336.py.
+The names of sizes in other people's config.json stand here too, and nowhere else.
+
+In: tensors by name.  Out: the same tensors by the other names.  Used by: cs336, families.  Read next: families.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,10 +32,12 @@ class Row:
 
     ours: str
     theirs: tuple[str, ...]
+    transposed: bool = False
 
-    def __init__(self, ours: str, *theirs: str) -> None:
+    def __init__(self, ours: str, *theirs: str, transposed: bool = False) -> None:
         object.__setattr__(self, "ours", ours)
         object.__setattr__(self, "theirs", theirs)
+        object.__setattr__(self, "transposed", transposed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,25 @@ CS336 = Family(
     ),
 )
 
+LLAMA_SIZES = {
+    "vocab_size": "vocab_size",
+    "context_length": "max_position_embeddings",
+    "d_model": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "d_ff": "intermediate_size",
+}
+"""Our sizes, and what Llama's config.json and those like it call them."""
+
+GPT2_SIZES = {
+    "vocab_size": "vocab_size",
+    "context_length": "n_positions",
+    "d_model": "n_embd",
+    "num_layers": "n_layer",
+    "num_heads": "n_head",
+}
+"""The same in GPT-2's."""
+
 
 def to_ours(
     theirs: Mapping[str, Tensor], family: Family, config: ModelConfig, *, strict: bool = True
@@ -89,21 +113,8 @@ def to_ours(
         >>> list(to_ours({"ln_final.weight": torch.ones(4)}, CS336, config))
         ['final_norm.weight']
     """
-    ours, known = {}, set()
-    for our_name, their_names in _addresses(family, config.num_layers):
-        present = [name for name in their_names if name in theirs]
-        known.update(present)
-        if not present:
-            continue
-        if len(present) < len(their_names):
-            missing = next(name for name in their_names if name not in theirs)
-            raise ModelFileError(
-                f"{' and '.join(their_names)} together",
-                came=f"no {missing}",
-                remedy="use a complete file",
-            )
-        fused = torch.cat([theirs[name] for name in their_names]) if len(present) > 1 else theirs[present[0]]
-        ours[our_name] = _reordered(our_name, fused, family, config, neighbours_to_halves)
+    ours = dict(one_by_one(theirs, family, config))
+    known = {name for names in names_by_address(family, config.num_layers).values() for name in names}
     unknown = sorted(set(theirs) - known)
     if strict and unknown:
         raise ModelFileError(
@@ -112,6 +123,27 @@ def to_ours(
             remedy="check that the file belongs to this family and that num_layers is right",
         )
     return ours
+
+
+def one_by_one(theirs: Mapping[str, Tensor], family: Family, config: ModelConfig) -> Iterator[tuple[str, Tensor]]:
+    """The same as they are read, each with our name: a file's tensors need never be in memory together.
+
+    Example:
+        >>> config = ModelConfig(vocab_size=5, d_model=4, num_heads=1, num_layers=1)
+        >>> next(one_by_one({"ln_final.weight": torch.ones(4)}, CS336, config))[0]
+        'final_norm.weight'
+    """
+    for our_name, their_names, row in _addresses(family, config.num_layers):
+        missing = [name for name in their_names if name not in theirs]
+        if len(missing) == len(their_names):
+            continue
+        if missing:
+            raise ModelFileError(
+                f"{' and '.join(their_names)} together", came=f"no {missing[0]}", remedy="use a complete file"
+            )
+        parts = [theirs[name].T if row.transposed else theirs[name] for name in their_names]
+        fused = torch.cat(parts) if len(parts) > 1 else parts[0]
+        yield our_name, _reordered(our_name, fused, family, config, neighbours_to_halves)
 
 
 def to_theirs(ours: Mapping[str, Tensor], family: Family, config: ModelConfig) -> dict[str, Tensor]:
@@ -131,13 +163,13 @@ def to_theirs(ours: Mapping[str, Tensor], family: Family, config: ModelConfig) -
         ['layers.0.attn.q_proj.weight', 'layers.0.attn.k_proj.weight', 'layers.0.attn.v_proj.weight']
     """
     theirs, known = {}, set()
-    for our_name, their_names in _addresses(family, config.num_layers):
+    for our_name, their_names, row in _addresses(family, config.num_layers):
         if our_name not in ours:
             continue
         known.add(our_name)
         fused = _reordered(our_name, ours[our_name], family, config, halves_to_neighbours)
         parts = fused.split(_slices(config)) if len(their_names) == 3 else (fused,)
-        theirs.update(zip(their_names, parts, strict=True))
+        theirs.update(zip(their_names, (part.T if row.transposed else part for part in parts), strict=True))
     unknown = sorted(set(ours) - known)
     if unknown:
         raise ModelFileError(
@@ -175,11 +207,21 @@ def halves_to_neighbours(x: Tensor, d_head: int, dim: int = 0) -> Tensor:
     return x.unflatten(0, (-1, 2, d_head // 2)).transpose(1, 2).flatten(0, 2).movedim(0, dim)
 
 
-def _addresses(family: Family, num_layers: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+def names_by_address(family: Family, num_layers: int) -> dict[str, tuple[str, ...]]:
+    """What a family calls each of our addresses.
+
+    Example:
+        >>> names_by_address(CS336, num_layers=1)["blocks.0.feed_forward.up.weight"]
+        ('layers.0.ffn.w3.weight',)
+    """
+    return {ours: theirs for ours, theirs, _ in _addresses(family, num_layers)}
+
+
+def _addresses(family: Family, num_layers: int) -> Iterator[tuple[str, tuple[str, ...], Row]]:
     """The table with every layer's number filled in."""
     for row in family.rows:
         for i in range(num_layers) if "{i}" in row.ours else range(1):
-            yield row.ours.replace("{i}", str(i)), tuple(name.replace("{i}", str(i)) for name in row.theirs)
+            yield row.ours.replace("{i}", str(i)), tuple(name.replace("{i}", str(i)) for name in row.theirs), row
 
 
 def _slices(config: ModelConfig) -> tuple[int, int, int]:

@@ -1,0 +1,237 @@
+"""A Hugging Face folder, read: config.json, and model.safetensors or its shards, as a model of ours.
+
+A folder's pickles (pytorch_model.bin) are never opened: reading one can run code.
+
+In: a folder.  Out: `TransformerLM`.  Used by: loading.  Read next: ../loading.py.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from pellucid.checkpoint import empty_model
+from pellucid.convert.families import HuggingFaceFamily
+from pellucid.convert.huggingface_config import family_of, to_model_config
+from pellucid.convert.names import one_by_one, to_theirs
+from pellucid.errors import ModelFileError
+from pellucid.model_config import ModelConfig
+from pellucid.nn import TransformerLM
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+
+BUFFERS = re.compile(r"\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$|(^|\.)rope_freqs(\.weight)?$")
+"""Tensors of older files that are no weights: masks, and frequencies that config.json tells."""
+
+NUMBER_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float32}
+"""Which type stored numbers are used in. In float16 scores overflow (65,504), so it is widened, which changes none."""
+
+
+class StoredTensors(Mapping[str, Tensor]):
+    """The tensors of a folder's safetensors files by name, each read when it is asked for. A context manager.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        ModelFileError: if there are none, or a file is missing or damaged; or only pickles.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open = ExitStack()
+        try:
+            if (folder / WEIGHTS).exists():
+                file = self._file(WEIGHTS)
+                self._files = dict.fromkeys(file.keys(), file)
+            elif (folder / INDEX).exists():
+                self._files = self._sharded()
+            else:
+                raise _no_weights(folder)
+        except BaseException:
+            self._open.close()
+            raise
+
+    def __enter__(self) -> "StoredTensors":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._files[name].get_tensor(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def about(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """A tensor's number type, as the file calls it, and its shape; nothing is read."""
+        described = self._files[name].get_slice(name)
+        return described.get_dtype(), tuple(described.get_shape())
+
+    def _sharded(self) -> dict[str, Any]:
+        index = _json(self.folder / INDEX).get("weight_map")
+        if not isinstance(index, dict) or not all(isinstance(shard, str) for shard in index.values()):
+            raise _broken(self.folder / INDEX, "no weight_map from names to files")
+        outside = next((shard for shard in index.values() if Path(shard).name != shard), None)
+        if outside is not None:
+            raise _broken(self.folder / INDEX, f"a file outside the folder, '{outside}'")
+        shards = {shard: self._file(shard) for shard in sorted(set(index.values()))}
+        held = {shard: set(file.keys()) for shard, file in shards.items()}
+        lost = next((name for name, shard in index.items() if name not in held[shard]), None)
+        if lost is not None:
+            raise _broken(self.folder / index[lost], f"no tensor {lost}, which {INDEX} says is there")
+        return {name: shards[shard] for name, shard in index.items()}
+
+    def _file(self, name: str) -> Any:
+        path = self.folder / name
+        try:
+            return self._open.enter_context(safe_open(path, framework="pt"))
+        except (OSError, SafetensorError) as error:
+            raise _broken(path, "no such file" if not path.exists() else str(error)) from error
+
+
+def read_hugging_face_config(folder: Path) -> ModelConfig:
+    """What the model in a folder is.
+
+    Raises:
+        ModelFileError: naming the family or the field that cannot be had here.
+    """
+    return to_model_config(_json(folder / CONFIG))
+
+
+def read_hugging_face(folder: Path, *, num_ids: int | None = None) -> TransformerLM:
+    """The model in a folder, on the CPU, in evaluation mode; bfloat16 stays bfloat16, the rest becomes float32.
+
+    Args:
+        folder: The folder.
+        num_ids: How many ids its tokenizer has; rows of the vocabulary behind them are padding and are never written.
+            Default: all.
+
+    Raises:
+        ModelFileError: for a field of config.json that cannot be had here; for tensors that are missing, unknown or of
+            another shape, naming them; for a tied head that is stored and differs from the embedding.
+    """
+    config, family = read_hugging_face_config(folder), family_of(_json(folder / CONFIG))
+    if num_ids is not None:
+        config = replace(config, num_unused_ids=max(0, config.vocab_size - num_ids))
+    model = empty_model(config)
+    with StoredTensors(folder) as stored:
+        named = _Named(stored, family.prefix)
+        needed = _checked(named, model, family)
+        model.to(_number_type(named, needed))
+        _fill(model, named, family)
+    return model.eval()
+
+
+class _Named(Mapping[str, Tensor]):
+    """Stored tensors by the names of a whole model: a file without a head leaves a prefix out."""
+
+    def __init__(self, stored: StoredTensors, prefix: str) -> None:
+        bare = not any(name.startswith(prefix) for name in stored)
+        self._stored = stored
+        self._names = {
+            prefix + name if bare and not name.startswith("lm_head.") else name: name
+            for name in stored
+            if not BUFFERS.search(name)
+        }
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self._stored[self._names[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def about(self, name: str) -> tuple[str, tuple[int, ...]]:
+        return self._stored.about(self._names[name])
+
+
+def _checked(named: _Named, model: TransformerLM, family: HuggingFaceFamily) -> list[str]:
+    """The names that the model needs; refused if the file's are others."""
+    expected = {
+        name: tuple(tensor.shape)
+        for name, tensor in to_theirs(model.state_dict(), family.weights, model.config).items()
+    }
+    optional = {"lm_head.weight"} if model.config.tie_embeddings else set()
+    problems = [f"{name} is missing" for name in expected if name not in named and name not in optional]
+    problems += [f"{name} is unknown" for name in named if name not in expected]
+    for name in named.keys() & expected.keys():
+        shape = named.about(name)[1]
+        if shape != expected[name]:
+            problems.append(f"{name} has shape {shape}, not {expected[name]}")
+    if problems:
+        more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
+        raise ModelFileError(
+            f"the weights of the {family.weights.name} model that config.json describes",
+            came="; ".join(sorted(problems)[:4]) + more,
+            remedy="use the config.json and the weights of one and the same model",
+        )
+    return [name for name in expected if name in named]
+
+
+def _number_type(named: _Named, needed: list[str]) -> torch.dtype:
+    """The type that holds all of them."""
+    found = {named.about(name)[0]: name for name in needed}
+    for kind, name in found.items():
+        if kind not in NUMBER_TYPES:
+            raise ModelFileError(
+                f"weights stored as {', '.join(NUMBER_TYPES)}",
+                came=f"{name} as {kind}",
+                remedy="use a release of the model that is not quantised",
+            )
+    types = {NUMBER_TYPES[kind] for kind in found}
+    return types.pop() if len(types) == 1 else torch.float32
+
+
+@torch.no_grad()
+def _fill(model: TransformerLM, named: _Named, family: HuggingFaceFamily) -> None:
+    targets = model.state_dict(keep_vars=True)
+    tied = model.config.tie_embeddings
+    for name, tensor in one_by_one(named, family.weights, model.config):
+        if tied and name == "lm_head.weight":  # the table has the embedding first
+            if not torch.equal(targets[name], tensor.to(targets[name].dtype)):
+                raise ModelFileError(
+                    "a head equal to the embedding, as tie_word_embeddings says in config.json",
+                    came="an lm_head.weight of its own",
+                    remedy="set tie_word_embeddings to false if the head is meant",
+                )
+            continue
+        targets[name].copy_(tensor)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        fields = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        raise _broken(path, "no such file" if not path.exists() else str(error)) from error
+    if not isinstance(fields, dict):
+        raise _broken(path, "no object")
+    return fields
+
+
+def _broken(path: Path, came: str) -> ModelFileError:
+    return ModelFileError(f"a whole '{path}'", came=came, remedy="copy it again from where it came")
+
+
+def _no_weights(folder: Path) -> ModelFileError:
+    pickles = sorted(path.name for kind in ("*.bin", "*.pt", "*.pth") for path in folder.glob(kind))
+    if not pickles:
+        return ModelFileError(f"{WEIGHTS} in '{folder}'", came="none", remedy="copy it from where config.json came")
+    return ModelFileError(
+        f"{WEIGHTS} in '{folder}'",
+        came=f"{pickles[0]}, a pickle, which can run code when it is opened and is left alone",
+        remedy="take the model's safetensors, or have transformers save it so where you trust the file",
+    )
