@@ -127,7 +127,8 @@ def test_a_mistake_is_a_sentence_with_its_place(tmp_path, text, said):
     [
         (WHOLE, True),
         ("seeds = [1]", True),
-        ("[model\nnorm = 1", False),
+        ("[model\nnorm = 1", True),
+        ("[model card]\nnorm = ", False),
         ("[model]\nnorm = ", True),
         ("[project]\nname = 'x'", False),
         ("no toml at all", False),

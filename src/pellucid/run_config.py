@@ -132,7 +132,7 @@ def looks_like_recipe(path: Path) -> bool:
     try:
         return bool(tomllib.loads(content).keys() & set(TABLES))
     except tomllib.TOMLDecodeError:
-        return bool(re.search(rf"^\s*\[({'|'.join(TABLES)})[].]|^\s*seeds\s*=", content, re.MULTILINE))
+        return bool(re.search(rf"^\s*\[+\s*({'|'.join(TABLES)})\s*([].]|$)|^\s*seeds\s*=", content, re.MULTILINE))
 
 
 def read_recipe(path: Path, top: Mapping[str, Any]) -> RecipeFile:

@@ -28,3 +28,10 @@ def test_it_names_no_address_and_no_name_is_markup(tmp_path):
 def test_runs_without_readings_make_a_page_too(tmp_path):
     comparison = compare([made_run(tmp_path / name, seed=n, events=[]) for n, name in enumerate(("a", "b"))])
     assert "None of the runs has a held-out score." in comparison_page(comparison)
+
+
+def test_without_a_seed_in_common_no_empty_chart_is_drawn(tmp_path):
+    runs = [made_run(tmp_path / "base"), made_run(tmp_path / "other", seed=1, model={"norm": "none"})]
+    page = comparison_page(compare(runs))
+    assert page.count("<figure>") == 4
+    assert "no distance to draw" in page

@@ -51,3 +51,17 @@ def test_a_run_without_a_score_has_no_mean(tmp_path):
     assert (group.held_out, group.standard_error, group.spread) == (None, None, None)
     (group,) = groups(made_run(tmp_path / "b", events=[evaluated(5, [100] * 4)]))
     assert group.held_out == 1.0
+
+
+def test_no_two_variants_have_one_name(tmp_path):
+    found = groups(
+        made_run(tmp_path / "book-01", seed=1),
+        made_run(tmp_path / "book-02", seed=2),
+        made_run(tmp_path / "book", model={"norm": "none"}),
+    )
+    assert [group.name for group in found] == ["book-01, book-02", "book"]
+
+
+def test_the_same_run_twice_is_no_second_seed(tmp_path):
+    found = groups(made_run(tmp_path / "a"), made_run(tmp_path / "b"), made_run(tmp_path / "c", seed=1))
+    assert [[run.name for run in group.runs] for group in found] == [["a", "c"], ["b"]]

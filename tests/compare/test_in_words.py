@@ -83,3 +83,8 @@ def test_unfinished_runs_are_named(tmp_path):
 def test_settings_are_shown_without_hashes_and_long_digits(tmp_path):
     comparison = two(tmp_path, text="c" * 64, optimizer={"matrix_learning_rate": 1 / 3})
     assert shown_settings(comparison) == {"optimizer.matrix_learning_rate": ["0.02", "0.3333"]}
+
+
+def test_one_seed_is_said_to_be_one_where_the_seeds_are_others(tmp_path):
+    runs = [made_run(tmp_path / "base"), made_run(tmp_path / "other", seed=1, model={"norm": "none"})]
+    assert verdicts(compare(runs))[-1].startswith("One seed each")

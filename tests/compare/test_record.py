@@ -51,3 +51,15 @@ def test_a_folder_without_a_plan_is_refused(tmp_path):
     (tmp_path / "run.json").write_text("{}", encoding="utf-8")
     with pytest.raises(RunFolderError, match="has begun to train"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize("odd", ["oops", [2.0]])
+def test_metrics_of_another_kind_are_a_sentence(tmp_path, odd):
+    path = made_run(tmp_path / "run", events=[evaluated(5, [100] * 4) | {"held_out": odd}])
+    with pytest.raises(RunFolderError, match="as training wrote them"):
+        read_run(path)
+
+
+def test_what_is_no_event_or_no_number_is_passed_over(tmp_path):
+    path = made_run(tmp_path / "run", events=[[1], None, evaluated(5, [100] * 4), evaluated(10, [float("nan")] * 4)])
+    assert [reading.step for reading in read_run(path).readings] == [5]

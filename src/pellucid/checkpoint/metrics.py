@@ -22,12 +22,24 @@ def append_line(path: Path, event: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """All events so far; a last line that a kill cut short is left out. No file: no events."""
+    """All events so far; a last line that a kill cut short, and what is no event, is left out. No file: no events.
+
+    What somebody else wrote into the file keeps no run from going on.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+    lines = map(_event, content[: content.rfind(b"\n") + 1].split(b"\n"))
+    return [line for line in lines if line is not None]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
 
 
 def cut_to(path: Path, num_bytes: int) -> None:

@@ -164,6 +164,10 @@ def _apart(comparison: Comparison) -> Html:
         return Html()
     of_baseline = {(run.seed, reading.step): reading.held_out for run in baseline.runs for reading in run.readings}
     lines = [_distance(group, of_baseline) for group in comparison.groups]  # the baseline too: each keeps its colour
+    if sum(len(line.x) > 0 for line in lines) < 2:
+        return paragraph(
+            "No variant has a seed and a step in common with the baseline: no distance to draw.", kind="note"
+        )
     caption = "Below 0 is better. The mean over the seeds that both have; the band is from the lowest to the highest."
     return figure(line_chart(lines, x_label="steps", y_label=f"{BITS}, less the baseline's"), caption)
 

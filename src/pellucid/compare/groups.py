@@ -61,11 +61,15 @@ def best(run: RunRecord) -> Reading:
 
 
 def grouped(runs: Sequence[RunRecord]) -> list[Group]:
-    """The runs by variant, in the order in which they were given; each group by seed."""
+    """The runs by variant, in the order in which they were given; each group by seed.
+
+    A seed that comes again with the same settings is no other luck: its run stands apart, and adds nothing to a spread.
+    """
     kinds: dict[tuple, list[RunRecord]] = {}
     for run in runs:
-        settings = {name: value for name, value in run.settings().items() if name not in NOT_A_VARIANT}
-        kinds.setdefault(tuple(settings.items()), []).append(run)
+        settings = tuple((name, value) for name, value in run.settings().items() if name not in NOT_A_VARIANT)
+        time = sum(run.seed == other.seed for key, kind in kinds.items() if key[1:] == settings for other in kind)
+        kinds.setdefault((time, *settings), []).append(run)
     names = _names([tuple(run.path for run in kind) for kind in kinds.values()])
     return [
         Group(name, tuple(sorted(kind, key=lambda run: run.seed)))
@@ -85,11 +89,16 @@ def differing(groups: Sequence[Group]) -> dict[str, list[Any]]:
 
 
 def _names(groups: Sequence[tuple[Path, ...]]) -> list[str]:
-    """A name for each group: what its folders' names have in common, or their paths where that is not one's own."""
-    names = [_common([path.absolute().name for path in paths]) for paths in groups]
+    """A name for each group: what its folders' names have in common, or their paths; no two groups have one name."""
+    spoken = [
+        [_common([path.absolute().name for path in paths]) for paths in groups],
+        [", ".join(path.absolute().name for path in paths) for paths in groups],
+        [_common([str(path) for path in paths]) for paths in groups],
+        [", ".join(map(str, paths)) for paths in groups],
+    ]
     return [
-        name if names.count(name) == 1 else _common([str(path) for path in paths])
-        for name, paths in zip(names, groups, strict=True)
+        next((name for name, row in zip(names, spoken, strict=True) if row.count(name) == 1), names[-1])
+        for names in zip(*spoken, strict=True)
     ]
 
 

@@ -75,7 +75,7 @@ def verdicts(comparison: Comparison) -> list[str]:
     said = [_verdict(one, baseline.name) for one in found]
     said += [f"{run.name} {run.diverged}." for run in comparison.runs if run.diverged]
     said += [f"{name} ended before anything was saved. {sentence}" for name, sentence in comparison.stopped.items()]
-    if found and max(one.seeds for one in found) == 1:
+    if found and all(len(group.sound) <= 1 for group in comparison.groups):
         said.append("One seed each: another seed may move each figure by more than these intervals know; add seeds.")
     if len(found) >= MANY and any(one.is_clear for one in found):
         said.append(f"Of {len(found)} intervals at 95 %, one in twenty leaves the truth out by chance.")
@@ -122,7 +122,7 @@ def fairness(comparison: Comparison) -> list[str]:
         said.append(f"The same batches for all: same text, split and tokenizer, {shape}, {seeds}.")
     else:
         names = [name for name in BATCHES if not comparison.same(name)] or ["seed"]
-        said.append(f"Not the same batches: another {', another '.join(map(_plain, names))}.")
+        said.append(f"Not the same batches: {', '.join(map(_other, names))}.")
     ways = list(dict.fromkeys(str(run.plan["variant"]) for run in comparison.runs))
     if len(ways) > 1:
         said.append(f"Not computed alike: {'; '.join(ways)}. A small part of a difference may be rounding.")
@@ -166,19 +166,24 @@ def short(number: float) -> str:
     Example:
         >>> short(2.345), short(300), short(1_228_800), short(1.234e15)
         ('2.3', '300', '1.23 M', '1.2e+15')
+        >>> short(0.0512), short(0)
+        ('0.051', '0')
     """
     for limit, unit in ((1e15, ""), (1e9, " G"), (1e6, " M")):
         if number >= limit:
             return f"{number / limit:.3g}{unit}" if unit else f"{number:.2g}"
-    return f"{number:,.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
+    if number >= 10 or number == int(number):
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if number >= 1 else f"{number:.2g}"
 
 
 def _from_to(ends: Sequence[str]) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _plain(name: str) -> str:
-    return name.removesuffix(".fingerprint").removeprefix("model.").replace("text.held_out", "part held out")
+def _other(name: str) -> str:
+    name = name.removesuffix(".fingerprint").removeprefix("model.").replace("text.held_out", "part held out")
+    return f"other {name}" if name == "steps" else f"another {name}"
 
 
 def _shortened(value: object) -> str:

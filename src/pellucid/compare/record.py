@@ -6,7 +6,8 @@ left out; they depend on the machine and on what else it did.
 In: run.json and metrics.jsonl.  Out: `RunRecord`.  Used by: groups, comparison.  Read next: groups.py.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,29 @@ def read_run(path: Path) -> RunRecord:
             came="one that was ended before its plan was made",
             remedy="let it train, or leave it out",
         )
+    try:
+        record = _record(Path(path), facts, events)
+        record.settings(), record.flops  # what is asked for later, asked for here
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RunFolderError(
+            f"run.json and metrics.jsonl in '{path}' as training wrote them",
+            came=f"something else ({type(error).__name__}: {error})",
+            remedy="leave this run out",
+        ) from error
+    return record
+
+
+def _record(path: Path, facts: Mapping[str, Any], events: Sequence[Event]) -> RunRecord:
     readings, best, clock = [], None, _Clock(facts["plan"]["tokens_per_step"])
     for event in events:
         clock.hear(event)
-        if event.get("event") == "Evaluated" and event.get("held_out") is not None:
+        held_out = event.get("held_out") if event.get("event") == "Evaluated" else None
+        if held_out is not None and math.isfinite(held_out):
             readings.append(_reading(event, facts["plan"], clock.seconds))
             best = readings[-1] if event["is_best"] else best
     last = events[-1] if events else {}
     return RunRecord(
-        path=Path(path),
+        path=path,
         facts=facts,
         readings=tuple(readings),
         best=best,

@@ -46,7 +46,7 @@ def attention(record: Record, loaded: Loaded, material: Material | None) -> Html
         [
             paragraph(
                 "A row of a picture is a token of this sentence, from the first at the top; the squares in it are the"
-                " tokens that it reads from, itself on the diagonal, the darker the more. The root of each weight is"
+                " tokens that it reads from, itself on the diagonal, the bluer the more. The root of each weight is"
                 " drawn, so that small ones are seen. A head is named where more than half of what it reads is itself,"
                 f" the token before, or the first token.{fewer}",
                 kind="note",
