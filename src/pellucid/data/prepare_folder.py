@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ from pellucid.errors import DataError
 from pellucid.text import TextTokenizer, load_tokenizer
 
 ASKED, REASON, LOCK = "asked.json", "reason", ".lock"
+HASH = re.compile("[0-9a-f]{64}")
 MakeTokenizer = Callable[[Sources], tuple[TextTokenizer, str]]
 
 try:
@@ -159,12 +161,25 @@ def _require_same(there: dict[str, Any], here: dict[str, Any], folder: Path) -> 
     there, here = (json.loads(json.dumps(asked)) for asked in (there, here))
     keys = [key for key in sorted(there | here) if there.get(key) != here.get(key)]
     if keys:
-        told = [f"{key.replace('_', ' ')} {_short(here.get(key))} and not {_short(there.get(key))}" for key in keys]
+        told = [_told(key, here.get(key), there.get(key)) for key in keys]
         raise DataError(
             f"the text and the settings that {printable(str(folder))} was made with",
             came=", ".join(told),
             remedy="choose another --out, or remove that folder first",
         )
+
+
+def _told(key: str, here: Any, there: Any) -> str:
+    """One thing that is not the same: of a hash nobody wants the digits.
+
+    Example:
+        >>> _told("held_out", 5, 10), _told("text", "ab" * 32, "cd" * 32)
+        ('held out 5 and not 10', 'another text')
+    """
+    name = key.replace("_", " ")
+    if all(isinstance(one, str) and HASH.fullmatch(one) for one in (here, there)):
+        return f"another {name}"
+    return f"{name} {_short(here)} and not {_short(there)}"
 
 
 def _short(value: Any) -> str:
