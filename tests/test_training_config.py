@@ -6,7 +6,7 @@ import jaxtyping
 import pytest
 
 from pellucid.errors import ConfigError
-from pellucid.training_config import OptimizerConfig, ScheduleConfig
+from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 
 @pytest.fixture
@@ -69,3 +69,9 @@ def test_settings_are_frozen_and_keyword_only(config):
 def test_the_module_needs_no_torch():
     code = "import sys, pellucid.training_config; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("field", ["health_interval", "keep", "seed"])
+def test_a_count_below_nothing_is_refused_by_name(field):
+    with pytest.raises(ConfigError, match=field):
+        TrainingConfig(**{field: -1})

@@ -196,6 +196,8 @@ class TrainingConfig:
         _require(threads is None or threads <= MOST_THREADS, f"at most {MOST_THREADS} threads", threads, "threads")
         _require(self.evaluations >= 1, "evaluations of 1 or more", self.evaluations, "evaluations")
         _require(self.keep >= 0, "a number of checkpoints to keep of 0 or more", self.keep, "keep")
+        health = self.health_interval
+        _require(health is None or health >= 0, "health_interval of 0 or more", health, "health_interval")
         _require(self.ema is None or 0 < self.ema < 1, "ema between 0 and 1", self.ema, "ema")
         _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))

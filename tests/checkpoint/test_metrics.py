@@ -49,3 +49,11 @@ def test_events_after_a_checkpoint_can_be_forgotten(tmp_path):
 
 def test_no_file_is_no_events(tmp_path):
     assert read_lines(tmp_path / "m") == []
+
+
+@pytest.mark.parametrize("foreign", [b"what somebody wrote\n", b"\xff\xfe\n", b"\n", b"3\n"])
+def test_what_is_no_event_is_left_out(tmp_path, foreign):
+    append_line(tmp_path / "m", {"step": 1})
+    (tmp_path / "m").write_bytes((tmp_path / "m").read_bytes() + foreign)
+    append_line(tmp_path / "m", {"step": 2})
+    assert read_lines(tmp_path / "m") == [{"step": 1}, {"step": 2}]
