@@ -68,7 +68,7 @@ def test_another_text_or_other_settings_are_refused_by_name(text, tmp_path, done
     with pytest.raises(DataError, match=r'tokenizer "bpe" and not null'):
         made(text, tmp_path / "d", asked={"tokenizer": "bpe"})
     (tmp_path / "other.txt").write_text(PROSE[::-1], encoding="utf-8")
-    with pytest.raises(DataError, match="got text"):
+    with pytest.raises(DataError, match="got another text: choose"):
         made(open_sources([tmp_path / "other.txt"]), tmp_path / "d")
     made(text, tmp_path / "d")
 
