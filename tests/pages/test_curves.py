@@ -101,3 +101,8 @@ def test_drawing_leaves_matplotlibs_settings_as_they_were():
 
 def test_the_same_numbers_give_the_same_picture():
     assert _chart([3.0, 2.0]) == _chart([3.0, 2.0])
+
+
+def test_where_all_steps_are_whole_no_part_of_one_is_named():
+    assert "1.5<" not in line_chart([Series("a", [1, 2], [3.0, 2.0])], x_label="step", y_label="bits")
+    assert "1.5<" in line_chart([Series("a", [1, 2.1], [3.0, 2.0])], x_label="seconds", y_label="bits")

@@ -131,6 +131,8 @@ def _drawn(
     if log_y:
         _make_logarithmic(axes, [value for line in series for value in line.y if _is_number(value) and value > 0])
     _dress(axes, x_label, y_label)
+    if all(float(value).is_integer() for line in series for value in line.x):
+        axes.locator_params(axis="x", integer=True)  # there is no step 1.25
     _name_levels(axes, levels, height)
     return picture
 
