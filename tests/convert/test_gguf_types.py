@@ -24,7 +24,7 @@ def random_blocks(kind, rows=3, blocks=2):
 
 def test_every_type_has_the_size_of_its_blocks_in_the_library():
     library = {int(kind): (kind.name, *sizes) for kind, sizes in gguf.GGML_QUANT_SIZES.items()}
-    assert {n: (kind.name, kind.block_size, kind.block_bytes) for n, kind in TYPES.items() if n in library} == library
+    assert {n: (kind.name, kind.block_length, kind.block_bytes) for n, kind in TYPES.items() if n in library} == library
 
 
 @pytest.mark.parametrize("name", ["F16", "BF16", "Q8_0", *WRITTEN])
@@ -42,7 +42,7 @@ def test_every_type_that_the_library_reads_is_read(name):
     kind = BY_NAME[name]
     stored = random_blocks(kind)
     expected = gguf.quants.dequantize(stored, gguf.GGMLQuantizationType[name])
-    read = to_float32(stored.reshape(-1), kind, (3, 2 * kind.block_size))
+    read = to_float32(stored.reshape(-1), kind, (3, 2 * kind.block_length))
     assert np.array_equal(read, expected, equal_nan=True)
     assert np.isfinite(read).all()
 
@@ -59,12 +59,12 @@ def test_float64_and_float32_are_read_into_memory_of_their_own():
 def test_a_type_that_nobody_reads_is_refused_by_name():
     kind = BY_NAME["Q8_K"]
     with pytest.raises(ModelFileError, match="Q8_K, which the installed gguf library does not read"):
-        to_float32(np.zeros(kind.block_bytes, np.uint8), kind, (kind.block_size,))
+        to_float32(np.zeros(kind.block_bytes, np.uint8), kind, (kind.block_length,))
 
 
 def test_without_the_library_the_sentence_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
     kind = BY_NAME["Q4_1"]
     with pytest.raises(ModelFileError, match=r"pellucid\[gguf\]"):
-        to_float32(np.zeros(kind.block_bytes, np.uint8), kind, (kind.block_size,))
+        to_float32(np.zeros(kind.block_bytes, np.uint8), kind, (kind.block_length,))
     assert to_float32(np.zeros(34, np.uint8), BY_NAME["Q8_0"], (32,)).shape == (32,)

@@ -89,6 +89,20 @@ def test_the_end_of_a_text_is_the_one_the_file_tells(learned):
     assert read_vocabulary(metadata, "a file").end_of_text_id == 300
 
 
+def beginning(metadata):
+    library = tokenizers.Tokenizer.from_str(read_vocabulary(metadata, "a file").definition)
+    with_it, without = (library.encode("ab", add_special_tokens=marked).ids for marked in (True, False))
+    return with_it[: len(with_it) - len(without)]
+
+
+def test_a_text_begins_as_the_file_says_or_as_llama_cpp_does(learned):
+    assert beginning(metadata_of(learned, pre="gpt-2", bos_token_id=5)) == []
+    assert beginning(metadata_of(learned, pre="gpt-2", bos_token_id=5, add_bos_token=True)) == [5]
+    assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5)) == [5]
+    assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5, add_bos_token=False)) == []
+    assert beginning(metadata_of(learned, pre="llama-bpe")) == []
+
+
 def test_pieces_are_read_with_their_scores():
     metadata = {
         "tokenizer.ggml.model": "llama",

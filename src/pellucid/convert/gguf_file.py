@@ -178,8 +178,8 @@ class _Reader:
                 came=f"type {number} for {name!r}",
                 remedy="give another file of the same model: F16, BF16, Q8_0, Q4_K",
             )
-        if min(shape) < 1 or shape[-1] % kind.block_size:
-            expected = f"rows of {name!r} in whole blocks of {kind.block_size} numbers ({kind.name})"
+        if min(shape) < 1 or shape[-1] % kind.block_length:
+            expected = f"rows of {name!r} in whole blocks of {kind.block_length} numbers ({kind.name})"
             raise self.bad(expected, f"shape {shape}")
         return name, kind, shape, place
 
@@ -290,7 +290,7 @@ def _placed(
         count = 1
         for length in shape:
             count *= length
-        tensor = GgufTensor(name, kind, shape, data_start + place, count // kind.block_size * kind.block_bytes)
+        tensor = GgufTensor(name, kind, shape, data_start + place, count // kind.block_length * kind.block_bytes)
         if name in tensors:
             raise reader.bad("each tensor once", f"{name!r} twice")
         if place % alignment:

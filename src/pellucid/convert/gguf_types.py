@@ -25,15 +25,15 @@ class GgufType:
     """What stands in the file."""
     name: str
     """What llama.cpp calls it."""
-    block_size: int
+    block_length: int
     """How many numbers of a row are stored together."""
     block_bytes: int
     """How many bytes they take."""
 
 
 TYPES: dict[int, GgufType] = {
-    number: GgufType(number, name, block_size, block_bytes)
-    for number, name, block_size, block_bytes in (
+    number: GgufType(number, name, block_length, block_bytes)
+    for number, name, block_length, block_bytes in (
         (0, "F32", 1, 4),
         (1, "F16", 1, 2),
         (2, "Q4_0", 32, 18),
@@ -101,7 +101,7 @@ def to_float32(stored: np.ndarray, kind: GgufType, shape: tuple[int, ...]) -> np
             blocks = stored.reshape(-1, kind.block_bytes)
             numbers = blocks[:, :2].copy().view("<f2").astype(np.float32) * blocks[:, 2:].view(np.int8)
         case _:
-            row_bytes = shape[-1] // kind.block_size * kind.block_bytes
+            row_bytes = shape[-1] // kind.block_length * kind.block_bytes
             numbers = _by_library(stored.reshape(-1, row_bytes), kind)
     own = np.shares_memory(numbers, stored) if numbers.dtype == np.float32 else False
     return np.array(numbers, dtype=np.float32, copy=own or None).reshape(shape)

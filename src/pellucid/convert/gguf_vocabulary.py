@@ -96,6 +96,7 @@ def read_vocabulary(metadata: Mapping[str, Any], source: str) -> TextTokenizer:
         tokens=tokens,
         kinds=[_KINDS[number] for number in numbers],
         end=_token(metadata, "tokenizer.ggml.eos_token_id", tokens, source),
+        begin=_begin(metadata, tokens, source),
     )
     if kind == "gpt2":
         return _byte_pairs(metadata, vocabulary, source)
@@ -124,6 +125,14 @@ def _byte_pairs(metadata: Mapping[str, Any], vocabulary: ListedVocabulary, sourc
             raise _unreadable("merges of two tokens", f"{merge!r}", source)
         pairs.append((left, right))
     return listed_byte_pairs(vocabulary, pairs, rule.splits, whole_words=rule.whole_words, compose=rule.compose)
+
+
+def _begin(metadata: Mapping[str, Any], tokens: list[str], source: str) -> str | None:
+    """The token before every text; where the file does not say whether there is one, what llama.cpp does."""
+    begins = metadata.get("tokenizer.ggml.model") == "llama" or RULES.get(metadata.get("tokenizer.ggml.pre")) is _LLAMA3
+    if not metadata.get("tokenizer.ggml.add_bos_token", begins):
+        return None
+    return _token(metadata, "tokenizer.ggml.bos_token_id", tokens, source)
 
 
 def _token(metadata: Mapping[str, Any], key: str, tokens: list[str], source: str) -> str | None:

@@ -36,6 +36,8 @@ class ListedVocabulary:
     """One each."""
     end: str | None = None
     """The token that ends a text, if none of the usual names is there."""
+    begin: str | None = None
+    """The token that every text begins with."""
 
     def __post_init__(self) -> None:
         if len(self.tokens) != len(self.kinds):
@@ -184,10 +186,25 @@ def _tokenizer(
         "padding": None,
         "added_tokens": vocabulary.added(),
         **steps,
-        "post_processor": None,
+        "post_processor": _beginning(vocabulary),
         "model": {"type": "BPE", **settings, "vocab": ids, "merges": merges},
     }
     return TextTokenizer(json.dumps(definition, ensure_ascii=False), configured_end=vocabulary.end)
+
+
+def _beginning(vocabulary: ListedVocabulary) -> dict[str, Any] | None:
+    """The step of a `tokenizer.json` that puts a token before every text (its user may leave it out)."""
+    begin = vocabulary.begin
+    if begin is None:
+        return None
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    token = {"id": begin, "ids": [list(vocabulary.tokens).index(begin)], "tokens": [begin]}
+    return {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": begin, "type_id": 0}}, text],
+        "pair": [{"SpecialToken": {"id": begin, "type_id": 0}}, text, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {begin: token},
+    }
 
 
 def _unfit(expected: str, came: str) -> TokenizerError:
