@@ -432,3 +432,8 @@ def test_whoever_stopped_reading_is_told_by_the_error_that_says_so():
         show(whole_run(), nobody)
     with pytest.raises(BrokenPipeError):
         nobody.close()
+
+
+def test_a_name_with_a_line_end_in_it_stays_on_its_line(capsys):
+    show([dataclasses.replace(TEXT, name="a\nb.txt")])
+    assert capsys.readouterr().out.startswith("Text: a b.txt")

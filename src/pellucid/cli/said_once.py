@@ -4,10 +4,15 @@ In: LOCAL_RANK, as torchrun sets it.  Out: one sentence for each machine.  Used 
 """
 
 import os
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 from pellucid.errors import UserError
+
+LEAVE = (
+    10.0  # seconds for whoever speaks: torchrun ends all, in mid-sentence, when the first has left, and this wait too
+)
 
 
 @contextmanager
@@ -24,4 +29,5 @@ def said_once(environment: Mapping[str, str] = os.environ) -> Generator[None]:
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
             yield
     except UserError as error:
+        time.sleep(LEAVE)
         raise SystemExit(2) from error

@@ -37,6 +37,7 @@ from pellucid.train import (
     YardsticksMeasured,
 )
 
+NAME_CELLS = 200  # of a text, with line ends in it as the file system allows
 SAMPLE_CELLS = 150  # two lines of a terminal
 PLAIN_STEPS = (1, 2, 5, 10, 20, 50)  # without a terminal: early signs of life, then the evaluations' lines
 PLAIN_SECONDS = 60.0  # and never longer than this without a line
@@ -128,7 +129,7 @@ class TrainScreen:
     def _text_read(self, event: TextRead) -> None:
         documents = f", {counted(event.documents, 'document')}" if event.documents > 1 else ""
         self.say(
-            f"Text: {event.name}{documents}, {counted(event.characters, 'character')},"
+            f"Text: {one_line(event.name, NAME_CELLS)}{documents}, {counted(event.characters, 'character')},"
             f" {event.distinct_characters:,} different."
         )
         for note in event.notes:
@@ -169,7 +170,7 @@ class TrainScreen:
         product = f"{' x '.join(parts)} x {model['context_length']}"
         exact = event.ranks * micro_batches * rows == event.batch_size
         equals = "=" if exact else f"(of {event.batch_size} rows) ="
-        seconds = duration(event.steps * event.step_seconds)
+        seconds = duration(max(1.0, event.steps * event.step_seconds))
         costs = f"about {size(event.memory_bytes)} and {seconds}" if event.memory_bytes else f"about {seconds}"
         layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(

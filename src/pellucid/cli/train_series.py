@@ -130,7 +130,7 @@ class Series:
                 self.text_told = True
                 self.screen.say(
                     f"{name}: {event.parameters:,} weights, {counted(event.steps, 'step')} of"
-                    f" {event.tokens_per_step:,} tokens, about {duration(event.steps * event.step_seconds)};"
+                    f" {event.tokens_per_step:,} tokens, about {duration(max(1.0, event.steps * event.step_seconds))};"
                     f" {event.variant}."
                 )
             case Resumed():

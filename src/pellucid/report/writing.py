@@ -16,7 +16,7 @@ from pellucid import loading
 from pellucid.checkpoint import RunFolder
 from pellucid.checkpoint.durable import in_a_sentence, write_durably
 from pellucid.data.prepared_folder import CARD, FolderCard
-from pellucid.errors import UserError
+from pellucid.errors import RunFolderError, UserError
 from pellucid.loading import Loaded
 from pellucid.pages import Html, Section, page, paragraph
 from pellucid.report.attention import attention
@@ -72,6 +72,9 @@ def write_report(folder: RunFolder, out: Path | None = None) -> Path:
     """
     out = folder.report_path if out is None else out
     whole = report_page(folder)
+    if out.is_dir():
+        remedy = f"name the page in it, such as {out / 'report.html'}"
+        raise RunFolderError(f"a file to write at '{out}'", came="a folder", remedy=remedy)
     with in_a_sentence(out):
         write_durably(out, whole.encode("utf-8"))
     return out
