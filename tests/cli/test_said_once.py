@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from pellucid.cli import said_once as said_once_module
 from pellucid.cli.said_once import said_once
 from pellucid.errors import UserError
 
@@ -19,8 +20,11 @@ def test_alone_and_first_on_a_machine_a_mistake_is_said(environment, capsys):
     assert capsys.readouterr().out == "heard\n"
 
 
-def test_the_others_on_a_machine_end_without_a_word(capsys):
+def test_the_others_on_a_machine_end_without_a_word_and_not_before_it_is_said(capsys, monkeypatch):
+    waited = []
+    monkeypatch.setattr(said_once_module.time, "sleep", waited.append)
     with pytest.raises(SystemExit) as ended:
         mistaken({"LOCAL_RANK": "1"})
     assert ended.value.code == 2
     assert capsys.readouterr() == ("", "")
+    assert waited == [said_once_module.LEAVE]

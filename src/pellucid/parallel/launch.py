@@ -26,6 +26,9 @@ NEEDED = ("RANK", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 OVER = "over"
 """The key by which a process that goes says to the others that it has told why."""
 TOGETHER = 5.0  # seconds within which all processes come to see what all of them see
+LEAVE = (
+    10.0  # seconds for whoever speaks: torchrun ends all, in mid-sentence, when the first has left, and this wait too
+)
 LOST = ("Connection closed", "connection reset", "Connection reset", "gloo", "NCCL", "Broken pipe", "Timed out")
 
 
@@ -85,10 +88,12 @@ def joined_ranks() -> Generator[Ranks]:
     except BaseException as error:
         if not (isinstance(error, RuntimeError) and speaks_of_loss(error)):
             if isinstance(error, PellucidError) and not ranks.is_first and _is_over(store, TOGETHER):
+                time.sleep(LEAVE)
                 raise SystemExit(2 if isinstance(error, UserError) else 1) from error  # all saw it; the first speaks
             _say_over(store)
             raise
         if _is_over(store):
+            time.sleep(LEAVE)
             raise SystemExit(1) from error
         raise TrainingStopped(
             f"all {ranks.count} processes to stay to the end",
