@@ -114,17 +114,11 @@ def test_unused_ids_need_no_tokens(tmp_path):
     assert max(made.token_ids) < tokenizer.vocab_size
 
 
-def hugging_face(path):
-    path.mkdir()
-    (path / "config.json").write_text('{"model_type": "qwen3"}')
-
-
 @pytest.mark.parametrize(
     ("name", "make", "words"),
     [
         ("nothing", lambda path: None, "where there is nothing"),
         ("a.gguf", lambda path: path.touch(), "GGUF file, which this version cannot read yet"),
-        ("hf", hugging_face, "Hugging Face model, which this version cannot read yet"),
         ("empty", lambda path: path.mkdir(), "without run.json or config.json"),
         ("book.txt", lambda path: path.touch(), "a file"),
     ],

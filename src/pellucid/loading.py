@@ -14,15 +14,18 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder, read_config, read_model
+from pellucid.checkpoint.model_files import FORMAT
+from pellucid.convert import read_hugging_face, read_hugging_face_config
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
 from pellucid.nn import TransformerLM
-from pellucid.text import TextTokenizer, load_tokenizer
+from pellucid.text import TextTokenizer, fitted, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     """Open a model.
 
     Args:
-        path: A run folder, or a folder with a model.safetensors, config.json and tokenizer.json of ours.
+        path: A run folder; or one with model.safetensors, config.json and tokenizer.json, ours or Hugging Face's.
         device: Where to put the model.
         own_code: Run the code in its own_parts/, if it was made with parts that somebody wrote.
 
@@ -113,6 +116,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
         raise ModelFileError("the path of a model folder", came=repr(path), remedy="give one, such as runs/book-01")
     path = Path(path)
     _refuse_others(path)
+    if _is_hugging_face(path):
+        return _load_hugging_face(path, device)
     is_run = (path / "run.json").exists()
     facts = RunFolder.open(path).facts if is_run else {}
     if is_run and not (path / "model.safetensors").exists():
@@ -124,6 +129,23 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     model, tokenizer = read_model(path), load_tokenizer(path)
     _require_a_pair(model, tokenizer, facts, path)
     return Loaded(model.to(device), tokenizer, facts)
+
+
+def _is_hugging_face(path: Path) -> bool:
+    if (path / "run.json").exists():
+        return False
+    try:
+        described = msgspec.json.decode((path / "config.json").read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    return isinstance(described, dict) and "model_type" in described and described.get("format") != FORMAT
+
+
+def _load_hugging_face(path: Path, device: torch.device | str) -> Loaded:
+    config = read_hugging_face_config(path)
+    tokenizer = fitted(load_tokenizer(path), config.vocab_size)
+    model = read_hugging_face(path, num_ids=tokenizer.vocab_size)
+    return Loaded(model.to(device), tokenizer)
 
 
 def _alphabet(tokenizer: TextTokenizer) -> str:
@@ -143,7 +165,7 @@ def _config(settings: Mapping[str, Any]) -> GenerationConfig:
 
 def _refuse_others(path: Path) -> None:
     """Say what can be opened, before anything is read."""
-    supported = "the folder that `pellucid train` wrote"
+    supported = "the folder that `pellucid train` wrote or one in Hugging Face's format"
     came = None
     if path.suffix == ".gguf":
         came = f"'{path}', a GGUF file, which this version cannot read yet"
@@ -153,8 +175,6 @@ def _refuse_others(path: Path) -> None:
         came = f"'{path}', a file"
     elif not (path / "run.json").exists() and not (path / "config.json").exists():
         came = f"'{path}', a folder without run.json or config.json"
-    elif not (path / "run.json").exists() and b'"pellucid"' not in (path / "config.json").read_bytes():
-        came = f"'{path}', a Hugging Face model, which this version cannot read yet"
     if came:
         raise ModelFileError("a model folder", came=came, remedy=f"give {supported}, such as runs/book-01")
 

@@ -255,3 +255,20 @@ def test_the_file_is_the_same_under_any_locale_and_torch_stays_out(tmp_path):
 
 def test_it_introduces_itself(byte_pairs):
     assert repr(byte_pairs) == f"TextTokenizer(bpe, vocab_size=1024, fingerprint={byte_pairs.fingerprint[:12]}…)"
+
+
+def with_bos(tokenizer, **template):
+    made = tokenizers.Tokenizer.from_str(tokenizer.definition)
+    made.post_processor = tokenizers.processors.TemplateProcessing(**template)
+    return TextTokenizer(made.to_str())
+
+
+def test_what_begins_every_text_is_told_and_never_encoded():
+    tokenizer = train_byte_pairs(["to be"], 260)
+    assert (tokenizer.beginning_ids, tokenizer.start_id) == ([], tokenizer.end_of_text_id)
+    end = tokenizer.end_of_text
+    marked = with_bos(tokenizer, single=f"{end} $A", pair=None, special_tokens=[(end, tokenizer.end_of_text_id)])
+    assert (marked.beginning_ids, marked.start_id) == ([tokenizer.end_of_text_id], tokenizer.end_of_text_id)
+    assert marked.encode("to be").tolist() == tokenizer.encode("to be").tolist()
+    behind = with_bos(tokenizer, single=f"$A {end}", pair=None, special_tokens=[(end, tokenizer.end_of_text_id)])
+    assert behind.beginning_ids == []

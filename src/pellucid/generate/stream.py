@@ -19,7 +19,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from pellucid.errors import GenerationError
+from pellucid.errors import GenerationError, TokenizerError
 from pellucid.generate.decode import Choose, check_prompts, decode, fit_prompt
 from pellucid.generate.sampling import new_seed, sample
 from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
@@ -60,6 +60,10 @@ class Completion:
 class TextStream:
     """The text of ids that come one at a time, as soon as its characters are whole.
 
+    Args:
+        tokenizer: Whose ids they are.
+        goes_on: Whether text came before them; else a tokenizer that puts a space before every text takes it away.
+
     Example:
         >>> from pellucid.text import train_byte_pairs
         >>> tokenizer = train_byte_pairs(["a"], 257)
@@ -68,10 +72,12 @@ class TextStream:
         ['a', '', 'ß']
     """
 
-    def __init__(self, tokenizer: TextTokenizer) -> None:
+    def __init__(self, tokenizer: TextTokenizer, *, goes_on: bool = False) -> None:
         self._tokenizer = tokenizer
-        self._ids: list[int] = []  # the newest ids, decoded together: a tokenizer may join or trim at a beginning
-        self._told = ""  # what of their text has been given
+        # The newest ids, decoded together: a tokenizer may join or trim at a beginning. What goes on begins behind a
+        # letter, which keeps its first space.
+        self._ids: list[int] = _letter(tokenizer) if goes_on else []
+        self._told = tokenizer.decode(self._ids)  # what of their text has been given
         self._num_bytes = 0  # how many of the newest ids are bytes whose meaning the next may change
 
     def push(self, token_id: int) -> str:
@@ -97,6 +103,16 @@ class TextStream:
         tail = self._tokenizer.decode(self._ids[-WINDOW:])
         if tail and self._told.endswith(tail):
             self._ids, self._told = self._ids[-WINDOW:], tail
+
+
+def _letter(tokenizer: TextTokenizer) -> list[int]:
+    """The ids of a letter, for a tokenizer that may treat the beginning of a text in a way of its own."""
+    if tokenizer.kind != "other":
+        return []
+    try:
+        return tokenizer.encode("a").tolist()
+    except TokenizerError:
+        return []
 
 
 @lru_cache(maxsize=8)
@@ -233,7 +249,7 @@ class Writing:
             if config.max_tokens == 0:
                 completion.finish_reason = "length"
         streams = [torch.Generator().manual_seed(completion.seed) for completion in completions]
-        texts = [TextStream(self.tokenizer) for _ in completions]
+        texts = [TextStream(self.tokenizer, goes_on=bool(completion.prompt)) for completion in completions]
         finders = [StopFinder(config.stop) for _ in completions]
 
         def choose(number: int, logits: Tensor) -> int:
@@ -277,8 +293,11 @@ class Writing:
         return chunk
 
     def _read(self, prompt: str) -> tuple[list[int], int]:
-        token_ids = self.tokenizer.encode(prompt).tolist() or [self.tokenizer.end_of_text_id]
-        return fit_prompt(token_ids, self.model.config.context_length, self.config.truncate_prompt)
+        first = self.tokenizer.beginning_ids  # stays first when the prompt is cut
+        token_ids = self.tokenizer.encode(prompt).tolist() or ([] if first else [self.tokenizer.end_of_text_id])
+        room = max(0, self.model.config.context_length - len(first))
+        kept, num_dropped = fit_prompt(token_ids, room, self.config.truncate_prompt)
+        return [*first, *kept], num_dropped
 
 
 def complete(

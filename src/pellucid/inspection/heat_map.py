@@ -92,7 +92,7 @@ def heat_map(
     Returns:
         A piece of a page, whose style needs `HEAT_STYLE`.
     """
-    ids = np.concatenate(([tokenizer.end_of_text_id], document.ids))
+    ids = np.concatenate(([tokenizer.start_id], document.ids))
     first, stop = passage.first, passage.stop
     found = predictions(model, ids, first=first + 1, stop=stop + 1, stride=stride)
     cut = list(spans_of_ids(tokenizer, document.ids[first:stop]))

@@ -285,7 +285,7 @@ class _CharactersBegun:
         self._bytes = np.array(list(map(len, tokens)))
 
     def encode(self, texts: Sequence[str]) -> _Encoded:
-        """A document that comes in pieces, as ids that begin with the end of text."""
+        """A document that comes in pieces, as ids that begin with what its tokenizer begins a text with."""
         written, escaped, kept_places, missing = [], [], [], ""
         place = 0
         for text in texts:
@@ -296,7 +296,7 @@ class _CharactersBegun:
             kept_places.append(place + np.flatnonzero(~is_escaped))
             missing += "".join(text[one] for one in np.flatnonzero(is_escaped))
             place += len(text)
-        ids = np.concatenate([[self._tokenizer.end_of_text_id], *self._tokenizer.encode_batch(written)])
+        ids = np.concatenate([[self._tokenizer.start_id], *self._tokenizer.encode_batch(written)])
         kept = np.concatenate(kept_places)
         starts = kept[np.minimum(self.starts(ids[1:]), len(kept) - 1)] if len(kept) else kept
         return _Encoded(ids.astype(np.int32), starts, np.concatenate(escaped), missing, place)

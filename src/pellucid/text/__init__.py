@@ -1,7 +1,7 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
-Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · characters · byte_pairs ·
-listed_vocabulary · vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
+Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · fitting · characters ·
+byte_pairs · listed_vocabulary · vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
 encoding_worker · encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
@@ -14,6 +14,7 @@ from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
 from pellucid.text.encoding_pool import EncodingPool
 from pellucid.text.encoding_worker import Answer, Stretch
+from pellucid.text.fitting import fitted
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.listed_vocabulary import ListedVocabulary, TokenKind, listed_byte_pairs, listed_pieces
 from pellucid.text.scripts import letters_by_script
@@ -45,6 +46,7 @@ __all__ = [
     "character_tokenizer",
     "choose_vocabulary",
     "crop",
+    "fitted",
     "graphemes",
     "least_size",
     "letters_by_script",

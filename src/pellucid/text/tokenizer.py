@@ -242,6 +242,19 @@ class TextTokenizer:
         return self._text
 
     @cached_property
+    def beginning_ids(self) -> list[int]:
+        """What the tokenizer itself says to put before every text, mostly one id (BOS); nothing for one made here."""
+        if not self._library.num_special_tokens_to_add(is_pair=False):
+            return []
+        whole, bare = (self._library.encode("a", add_special_tokens=marked).ids for marked in (True, False))
+        return next((whole[:n] for n in range(len(whole)) if whole[n : n + len(bare)] == bare), [])
+
+    @property
+    def start_id(self) -> int:
+        """What stands before a text's first token: the last of `beginning_ids`, or else the end of another text."""
+        return self.beginning_ids[-1] if self.beginning_ids else self.end_of_text_id
+
+    @cached_property
     def _character_table(self) -> CharacterTable | None:
         if self.kind != "characters":
             return None
