@@ -20,7 +20,7 @@ import torch
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder, read_config, read_model
 from pellucid.checkpoint.model_files import FORMAT
-from pellucid.convert import read_hugging_face, read_hugging_face_config
+from pellucid.convert import read_end_ids, read_gguf, read_hugging_face, read_hugging_face_config
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
@@ -48,6 +48,8 @@ class Loaded:
     """The very one it was trained with."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the run decided: run.json. Empty for a model without one."""
+    end_ids: frozenset[int] = frozenset()
+    """Ids that end a text beside the tokenizer's end of text, such as the end of a chat's turn."""
 
     def generate(self, prompt: str = "", **settings: Any) -> str:
         """What the model writes after a prompt; an empty one begins a document.
@@ -90,7 +92,7 @@ class Loaded:
     def writing(self, prompts: list[str], **settings: Any) -> Writing:
         """Several texts being written, to be iterated over: (number, chunk)."""
         try:
-            return Writing(self.model, self.tokenizer, prompts, _config(settings))
+            return Writing(self.model, self.tokenizer, prompts, _config(settings), self.end_ids)
         except TokenizerError as error:
             told = self.told("\n".join(prompts))
             if not told:
@@ -103,7 +105,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     """Open a model.
 
     Args:
-        path: A run folder; or one with model.safetensors, config.json and tokenizer.json, ours or Hugging Face's.
+        path: A run folder; or one with model.safetensors, config.json and tokenizer.json, ours or Hugging Face's; or a
+            GGUF file.
         device: Where to put the model.
         own_code: Run the code in its own_parts/, if it was made with parts that somebody wrote.
 
@@ -116,6 +119,9 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
         raise ModelFileError("the path of a model folder", came=repr(path), remedy="give one, such as runs/book-01")
     path = Path(path)
     _refuse_others(path)
+    if _is_gguf(path):
+        model, tokenizer = read_gguf(path)
+        return Loaded(model.to(device), tokenizer)
     if _is_hugging_face(path):
         return _load_hugging_face(path, device)
     is_run = (path / "run.json").exists()
@@ -129,6 +135,10 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     model, tokenizer = read_model(path), load_tokenizer(path)
     _require_a_pair(model, tokenizer, facts, path)
     return Loaded(model.to(device), tokenizer, facts)
+
+
+def _is_gguf(path: Path) -> bool:
+    return path.suffix.lower() == ".gguf" and path.is_file()
 
 
 def _is_hugging_face(path: Path) -> bool:
@@ -145,7 +155,7 @@ def _load_hugging_face(path: Path, device: torch.device | str) -> Loaded:
     config = read_hugging_face_config(path)
     tokenizer = fitted(load_tokenizer(path), config.vocab_size)
     model = read_hugging_face(path, num_ids=tokenizer.vocab_size)
-    return Loaded(model.to(device), tokenizer)
+    return Loaded(model.to(device), tokenizer, end_ids=read_end_ids(path))
 
 
 def _alphabet(tokenizer: TextTokenizer) -> str:
@@ -165,15 +175,13 @@ def _config(settings: Mapping[str, Any]) -> GenerationConfig:
 
 def _refuse_others(path: Path) -> None:
     """Say what can be opened, before anything is read."""
-    supported = "the folder that `pellucid train` wrote or one in Hugging Face's format"
+    supported = "a GGUF file, a folder in Hugging Face's format, or one that `pellucid train` wrote"
     came = None
-    if path.suffix == ".gguf":
-        came = f"'{path}', a GGUF file, which this version cannot read yet"
-    elif not path.exists():
+    if not path.exists():
         came = f"'{path}', where there is nothing"
-    elif not path.is_dir():
+    elif path.is_file() and not _is_gguf(path):
         came = f"'{path}', a file"
-    elif not (path / "run.json").exists() and not (path / "config.json").exists():
+    elif path.is_dir() and not (path / "run.json").exists() and not (path / "config.json").exists():
         came = f"'{path}', a folder without run.json or config.json"
     if came:
         raise ModelFileError("a model folder", came=came, remedy=f"give {supported}, such as runs/book-01")

@@ -145,3 +145,22 @@ def test_a_missing_tokenizer_and_a_foreign_family_are_told(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "mamba"}', encoding="utf-8")
     with pytest.raises(ModelFileError, match="mamba"):
         pellucid.load(tmp_path)
+
+
+def test_it_ends_at_every_token_that_any_file_calls_an_end(tmp_path):
+    make_folder(tmp_path, byte_level())
+    loaded = pellucid.load(tmp_path)
+    (completion,) = loaded.complete(["once"], **GREEDY)
+    later = completion.token_ids
+    first, second = list(dict.fromkeys(later))[1:3]  # two ids that it writes, neither of them first
+    end = loaded.tokenizer.end_of_text_id
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": [second, end]}), encoding="utf-8")
+    loaded = pellucid.load(tmp_path)
+    (completion,) = loaded.complete(["once"], **GREEDY)
+    assert (completion.token_ids, completion.finish_reason) == (later[: later.index(second)], "stop")
+    described = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    (tmp_path / "config.json").write_text(json.dumps(described | {"eos_token_id": first}), encoding="utf-8")
+    loaded = pellucid.load(tmp_path)
+    (completion,) = loaded.complete(["once"], **GREEDY)
+    assert (completion.token_ids, completion.finish_reason) == (later[: later.index(first)], "stop")
+    assert loaded.end_ids == {first, second, end}

@@ -17,7 +17,7 @@ class EvaluateFlags:
     """Score text with a model, in bits per character, beside simple predictors of the same text."""
 
     run: tyro.conf.Positional[str]
-    """The folder that `pellucid train` wrote."""
+    """The folder that `pellucid train` wrote, or a Hugging Face model's folder."""
     files: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[FILE ...]", help_behavior_hint="")
     ] = ()

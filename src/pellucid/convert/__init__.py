@@ -8,7 +8,7 @@ In: weights as others write them.  Out: weights as ours.  Used by: loading, cs33
 
 from pellucid.convert.families import FAMILIES, HuggingFaceFamily
 from pellucid.convert.gguf import read_gguf
-from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
+from pellucid.convert.huggingface import read_end_ids, read_hugging_face, read_hugging_face_config
 from pellucid.convert.huggingface_config import family_of, to_model_config
 from pellucid.convert.names import (
     CS336,
@@ -34,6 +34,7 @@ __all__ = [
     "names_by_address",
     "neighbours_to_halves",
     "one_by_one",
+    "read_end_ids",
     "read_gguf",
     "read_hugging_face",
     "read_hugging_face_config",

@@ -11,7 +11,7 @@ In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  
 Read next: ../loading.py.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -215,6 +215,7 @@ class Writing:
         tokenizer: Its own.
         prompts: Texts to go on from; an empty one begins a document.
         config: How to choose and when to stop.
+        end_ids: Ids that end a text beside the tokenizer's end of text, such as the end of a turn.
 
     Raises:
         GenerationError: if a prompt is longer than the context.
@@ -222,9 +223,15 @@ class Writing:
     """
 
     def __init__(
-        self, model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[str], config: GenerationConfig
+        self,
+        model: TransformerLM,
+        tokenizer: TextTokenizer,
+        prompts: Sequence[str],
+        config: GenerationConfig,
+        end_ids: Collection[int] = (),
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
+        self.end_ids = frozenset({tokenizer.end_of_text_id, *end_ids})
         if wrong := [prompt for prompt in prompts if not isinstance(prompt, str)]:
             kind = type(wrong[0]).__name__
             raise GenerationError("prompts that are text", came=f"one of type {kind}", remedy="give a str each")
@@ -280,7 +287,7 @@ class Writing:
 
     def _take(self, completion: Completion, token_id: int, text: TextStream, finder: StopFinder) -> str:
         """The characters that an id adds to a completion, and whether it ends there."""
-        if token_id == self.tokenizer.end_of_text_id:
+        if token_id in self.end_ids:
             completion.finish_reason = "stop"
             return finder.push(text.finish(broken=self.config.raw)) + finder.finish()
         completion.token_ids.append(token_id)
