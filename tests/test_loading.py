@@ -14,6 +14,7 @@ from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.loading import Loaded, load
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
+from tests.convert.written_gguf import write_llama
 
 TEXT = "to be, or not to be: that is the question.\n"
 
@@ -118,7 +119,8 @@ def test_unused_ids_need_no_tokens(tmp_path):
     ("name", "make", "words"),
     [
         ("nothing", lambda path: None, "where there is nothing"),
-        ("a.gguf", lambda path: path.touch(), "GGUF file, which this version cannot read yet"),
+        ("a.gguf", lambda path: None, "where there is nothing"),
+        ("folder.gguf", lambda path: path.mkdir(), "without run.json or config.json"),
         ("empty", lambda path: path.mkdir(), "without run.json or config.json"),
         ("book.txt", lambda path: path.touch(), "a file"),
     ],
@@ -127,6 +129,20 @@ def test_what_cannot_be_opened_is_told_with_what_can(tmp_path, name, make, words
     make(tmp_path / name)
     with pytest.raises(ModelFileError, match=f"{words}.*`pellucid train` wrote"):
         load(tmp_path / name)
+
+
+def test_a_gguf_file_is_a_model_with_its_tokenizer(tmp_path):
+    loaded = load(write_llama(tmp_path / "model.GGUF"))
+    assert loaded.generate("ab", max_tokens=5, temperature=0)
+    assert not loaded.model.training
+    (tmp_path / "b.gguf").touch()
+    with pytest.raises(ModelFileError, match="empty"):
+        load(tmp_path / "b.gguf")
+
+
+def test_a_run_in_a_folder_that_is_called_gguf_is_a_run(tmp_path):
+    make_run(tmp_path / "my.gguf")
+    assert load(tmp_path / "my.gguf").generate("to", max_tokens=3) is not None
 
 
 def test_a_run_that_has_not_saved_a_model_says_so(tmp_path):
