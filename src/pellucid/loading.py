@@ -20,7 +20,7 @@ import torch
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder, read_config, read_model
 from pellucid.checkpoint.model_files import FORMAT
-from pellucid.convert import read_gguf, read_hugging_face, read_hugging_face_config
+from pellucid.convert import read_end_ids, read_gguf, read_hugging_face, read_hugging_face_config
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
@@ -48,6 +48,8 @@ class Loaded:
     """The very one it was trained with."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the run decided: run.json. Empty for a model without one."""
+    end_ids: frozenset[int] = frozenset()
+    """Ids that end a text beside the tokenizer's end of text, such as the end of a chat's turn."""
 
     def generate(self, prompt: str = "", **settings: Any) -> str:
         """What the model writes after a prompt; an empty one begins a document.
@@ -90,7 +92,7 @@ class Loaded:
     def writing(self, prompts: list[str], **settings: Any) -> Writing:
         """Several texts being written, to be iterated over: (number, chunk)."""
         try:
-            return Writing(self.model, self.tokenizer, prompts, _config(settings))
+            return Writing(self.model, self.tokenizer, prompts, _config(settings), self.end_ids)
         except TokenizerError as error:
             told = self.told("\n".join(prompts))
             if not told:
@@ -153,7 +155,7 @@ def _load_hugging_face(path: Path, device: torch.device | str) -> Loaded:
     config = read_hugging_face_config(path)
     tokenizer = fitted(load_tokenizer(path), config.vocab_size)
     model = read_hugging_face(path, num_ids=tokenizer.vocab_size)
-    return Loaded(model.to(device), tokenizer)
+    return Loaded(model.to(device), tokenizer, end_ids=read_end_ids(path))
 
 
 def _alphabet(tokenizer: TextTokenizer) -> str:
