@@ -6,8 +6,8 @@ In: a folder.  Out: `TransformerLM`.  Used by: loading.  Read next: ../loading.p
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from pellucid.checkpoint import empty_model
 from pellucid.convert.families import HuggingFaceFamily
 from pellucid.convert.huggingface_config import family_of, to_model_config
 from pellucid.convert.names import one_by_one, to_theirs
@@ -35,7 +34,9 @@ NUMBER_TYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float
 
 
 class StoredTensors(Mapping[str, Tensor]):
-    """The tensors of a folder's safetensors files by name, each read when it is asked for. A context manager.
+    """The tensors of a folder's safetensors files by name, each read when it is asked for.
+
+    A file is opened anew for each: while it is open, all that was read of it stays in memory.
 
     Args:
         folder: The folder.
@@ -46,59 +47,53 @@ class StoredTensors(Mapping[str, Tensor]):
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._open = ExitStack()
-        try:
-            if (folder / WEIGHTS).exists():
-                file = self._file(WEIGHTS)
-                self._files = dict.fromkeys(file.keys(), file)
-            elif (folder / INDEX).exists():
-                self._files = self._sharded()
-            else:
-                raise _no_weights(folder)
-        except BaseException:
-            self._open.close()
-            raise
-
-    def __enter__(self) -> "StoredTensors":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
+        self.about: dict[str, tuple[str, tuple[int, ...]]] = {}
+        """Each tensor's number type, as the file calls it, and its shape."""
+        self._files: dict[str, Path] = {}
+        if (folder / WEIGHTS).exists():
+            self._look_into(folder / WEIGHTS)
+        elif (folder / INDEX).exists():
+            self._look_into_shards()
+        else:
+            raise _no_weights(folder)
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._files[name].get_tensor(name)
+        with _opened(self._files[name]) as file:
+            return file.get_tensor(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._files)
+        return iter(self.about)
 
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.about)
 
-    def about(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """A tensor's number type, as the file calls it, and its shape; nothing is read."""
-        described = self._files[name].get_slice(name)
-        return described.get_dtype(), tuple(described.get_shape())
+    def _look_into(self, path: Path, wanted: Collection[str] | None = None) -> None:
+        with _opened(path) as file:
+            held = set(file.keys())
+            for name in held if wanted is None else wanted:
+                if name not in held:
+                    raise _broken(path, f"no tensor {name}, which {INDEX} says is there")
+                described = file.get_slice(name)
+                self.about[name] = described.get_dtype(), tuple(described.get_shape())
+                self._files[name] = path
 
-    def _sharded(self) -> dict[str, Any]:
+    def _look_into_shards(self) -> None:
         index = _json(self.folder / INDEX).get("weight_map")
         if not isinstance(index, dict) or not all(isinstance(shard, str) for shard in index.values()):
             raise _broken(self.folder / INDEX, "no weight_map from names to files")
-        outside = next((shard for shard in index.values() if Path(shard).name != shard), None)
-        if outside is not None:
-            raise _broken(self.folder / INDEX, f"a file outside the folder, '{outside}'")
-        shards = {shard: self._file(shard) for shard in sorted(set(index.values()))}
-        held = {shard: set(file.keys()) for shard, file in shards.items()}
-        lost = next((name for name, shard in index.items() if name not in held[shard]), None)
-        if lost is not None:
-            raise _broken(self.folder / index[lost], f"no tensor {lost}, which {INDEX} says is there")
-        return {name: shards[shard] for name, shard in index.items()}
+        for shard in sorted(set(index.values())):
+            if Path(shard).name != shard:
+                raise _broken(self.folder / INDEX, f"a file outside the folder, '{shard}'")
+            self._look_into(self.folder / shard, [name for name, file in index.items() if file == shard])
 
-    def _file(self, name: str) -> Any:
-        path = self.folder / name
-        try:
-            return self._open.enter_context(safe_open(path, framework="pt"))
-        except (OSError, SafetensorError) as error:
-            raise _broken(path, "no such file" if not path.exists() else str(error)) from error
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except (OSError, SafetensorError) as error:
+        raise _broken(path, "no such file" if not path.exists() else str(error)) from error
 
 
 def read_hugging_face_config(folder: Path) -> ModelConfig:
@@ -125,12 +120,12 @@ def read_hugging_face(folder: Path, *, num_ids: int | None = None) -> Transforme
     config, family = read_hugging_face_config(folder), family_of(_json(folder / CONFIG))
     if num_ids is not None:
         config = replace(config, num_unused_ids=max(0, config.vocab_size - num_ids))
-    model = empty_model(config)
-    with StoredTensors(folder) as stored:
-        named = _Named(stored, family.prefix)
-        needed = _checked(named, model, family)
-        model.to(_number_type(named, needed))
-        _fill(model, named, family)
+    with torch.device("meta"):
+        model = TransformerLM(config)
+    named = _Named(StoredTensors(folder), family.prefix)
+    needed = _checked(named, model, family)
+    model.to(_number_type(named, needed)).to_empty(device="cpu")
+    _fill(model, named, family)
     return model.eval()
 
 
@@ -169,7 +164,7 @@ class _Named(Mapping[str, Tensor]):
         return len(self._names)
 
     def about(self, name: str) -> tuple[str, tuple[int, ...]]:
-        return self._stored.about(self._names[name])
+        return self._stored.about[self._names[name]]
 
 
 def _checked(named: _Named, model: TransformerLM, family: HuggingFaceFamily) -> list[str]:
