@@ -120,8 +120,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     path = Path(path)
     _refuse_others(path)
     if _is_gguf(path):
-        model, tokenizer = read_gguf(path)
-        return Loaded(model.to(device), tokenizer)
+        model, tokenizer, end_ids = read_gguf(path)
+        return Loaded(model.to(device), tokenizer, end_ids=end_ids)
     if _is_hugging_face(path):
         return _load_hugging_face(path, device)
     is_run = (path / "run.json").exists()

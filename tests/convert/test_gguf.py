@@ -78,7 +78,7 @@ FAMILIES = {
 def test_logits_are_those_of_transformers_on_the_same_file(tmp_path, name):
     architecture, entries, tensors, corrections = FAMILIES[name]
     path = write_gguf(tmp_path / "model.gguf", architecture, entries, random_tensors(tensors))
-    ours, _ = read_gguf(path)
+    ours, *_ = read_gguf(path)
     theirs = read_by_transformers(path, **corrections)
     token_ids = torch.randint(0, 90, (1, 600), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
@@ -90,7 +90,7 @@ def test_logits_are_those_of_transformers_on_the_same_file(tmp_path, name):
 def test_quantised_weights_are_the_library_s_numbers(tmp_path):
     kinds = {"blk.0.ffn_up.weight": "Q4_0", "blk.1.ffn_up.weight": "Q5_1", "token_embd.weight": "Q8_0"}
     path = write_llama(tmp_path / "model.gguf", kinds=kinds)
-    model, _ = read_gguf(path)
+    model, *_ = read_gguf(path)
     assert model.token_embedding.weight.dtype == torch.float32
     for number in (0, 1):
         stored = GgufFile(path).read(f"blk.{number}.ffn_up.weight")
@@ -105,7 +105,7 @@ def test_a_head_that_is_a_copy_of_the_embedding_is_tied_and_another_is_not(tmp_p
     rounded = write_llama(
         tmp_path / "rounded.gguf", more_tensors={"output.weight": embedding}, kinds={"output.weight": "Q8_0"}
     )
-    model, _ = read_gguf(rounded)
+    model, *_ = read_gguf(rounded)
     assert not model.config.tie_embeddings
     assert not torch.equal(model.lm_head.weight, model.token_embedding.weight)
 
@@ -120,7 +120,7 @@ def test_llama_3_s_scaling_is_found_in_its_rotary_factors(tmp_path):
     plain = 500000.0 ** -(torch.arange(0, 16, 2) / 16)
     factors = (plain / scaled).numpy().astype(np.float32)
     assert factors.max() == pytest.approx(8)
-    model, _ = read_gguf(
+    model, *_ = read_gguf(
         write_llama(tmp_path / "scaled.gguf", entries=entries, more_tensors={"rope_freqs.weight": factors})
     )
     assert model.config.rope_scaling.kind == "llama3"
@@ -134,7 +134,7 @@ def test_llama_3_s_scaling_is_found_in_its_rotary_factors(tmp_path):
 
 def test_rows_that_no_token_uses_are_never_written(tmp_path):
     path = write_llama(tmp_path / "model.gguf", vocab=96)
-    model, tokenizer = read_gguf(path)
+    model, tokenizer, _ = read_gguf(path)
     assert (model.config.vocab_size, model.config.num_unused_ids, tokenizer.vocab_size) == (96, 6, 90)
     with torch.no_grad():
         assert (model(torch.tensor([[1, 2]]))[..., 90:] == float("-inf")).all()
@@ -166,15 +166,15 @@ def smollm2():
 @pytest.mark.real
 def test_smollm2_writes_what_transformers_writes_from_the_same_file():
     path = smollm2()
-    ours, tokenizer = read_gguf(path)
+    ours, tokenizer, ends = read_gguf(path)
+    assert ends == {0, 2}  # the end of a text and of a turn
     theirs = read_by_transformers(path)
     prompt = "The capital of France is Paris, and the largest city of Germany"
     ids = torch.from_numpy(tokenizer.encode(prompt))[None]
     made = theirs.generate(ids, max_new_tokens=200, do_sample=False, eos_token_id=None, pad_token_id=0)
-    ends = (tokenizer.end_of_text_id,)
     expected = made[0, ids.shape[1] :].tolist()
     expected = expected[: next((place for place, one in enumerate(expected) if one in ends), None)]
-    completion = Loaded(ours, tokenizer).complete([prompt], max_tokens=200, temperature=0)[0]
+    completion = Loaded(ours, tokenizer, end_ids=ends).complete([prompt], max_tokens=200, temperature=0)[0]
     assert completion.token_ids == expected
     with torch.no_grad():
         assert (ours(made) - theirs(made).logits).abs().max() < 1e-3  # logits reach 30

@@ -5,7 +5,7 @@ import pytest
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-from pellucid.convert.gguf_vocabulary import RULES, read_vocabulary
+from pellucid.convert.gguf_vocabulary import RULES, end_ids, read_vocabulary
 from pellucid.errors import ModelFileError, TokenizerError
 from pellucid.text import QWEN35_SPLIT, train_byte_pairs
 from tests.text.awkward_texts import AWKWARD
@@ -101,6 +101,17 @@ def test_a_text_begins_as_the_file_says_or_as_llama_cpp_does(learned):
     assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5)) == [5]
     assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5, add_bos_token=False)) == []
     assert beginning(metadata_of(learned, pre="llama-bpe")) == []
+
+
+def test_every_end_that_the_file_names_or_that_is_known_ends_a_text(learned):
+    metadata = metadata_of(learned, eos_token_id=300, eot_token_id=301, eom_token_id=9999)
+    metadata["tokenizer.ggml.tokens"][302] = "<|im_end|>"
+    metadata["tokenizer.ggml.merges"] = metadata["tokenizer.ggml.merges"][:20]
+    plain = read_vocabulary(metadata, "a file")
+    assert end_ids(metadata, plain) == {plain.end_of_text_id, 300, 301}
+    metadata["tokenizer.ggml.token_type"][302] = 3
+    special = read_vocabulary(metadata, "a file")
+    assert end_ids(metadata, special) == {special.end_of_text_id, 300, 301, 302}
 
 
 def test_pieces_are_read_with_their_scores():

@@ -18,7 +18,7 @@ from pellucid.checkpoint import empty_model
 from pellucid.convert.gguf_config import ROPE_FACTORS, read_gguf_config
 from pellucid.convert.gguf_families import GgufFamily
 from pellucid.convert.gguf_file import GgufFile
-from pellucid.convert.gguf_vocabulary import read_vocabulary
+from pellucid.convert.gguf_vocabulary import end_ids, read_vocabulary
 from pellucid.convert.names import one_by_one, to_theirs
 from pellucid.errors import ModelFileError, TokenizerError
 from pellucid.model_config import ModelConfig
@@ -26,8 +26,8 @@ from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
 
 
-def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer]:
-    """The model in a file, on the CPU, in evaluation mode and in float32, and its tokenizer.
+def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int]]:
+    """The model in a file, on the CPU, in evaluation mode and in float32; its tokenizer; the ids that end a text.
 
     Args:
         path: The file.
@@ -44,7 +44,7 @@ def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer]:
         came = f"{tokenizer.vocab_size:,} tokens and {config.vocab_size:,} rows of the embedding"
         raise TokenizerError(f"a row for each token in '{path}'", came=came, remedy="use another file of the model")
     config = replace(config, num_unused_ids=config.vocab_size - tokenizer.vocab_size)
-    return _filled(named, family, config, path).eval(), tokenizer
+    return _filled(named, family, config, path).eval(), tokenizer, end_ids(file.metadata, tokenizer)
 
 
 class _Named(Mapping[str, Tensor]):

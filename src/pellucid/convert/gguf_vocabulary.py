@@ -72,6 +72,12 @@ RULES: dict[str, Rule] = {
 }
 """By tokenizer.ggml.pre. Source: llama.cpp, src/llama-vocab.cpp, and the tokenizer.json of each model."""
 
+ENDS = frozenset(
+    ("<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<EOT>")
+)
+"""Special tokens that end what a model writes, whatever its file says: many files name one end where there are two.
+Source: llama.cpp, src/llama-vocab.cpp."""
+
 _KINDS: dict[int, TokenKind] = {1: "plain", 2: "unknown", 3: "special", 4: "added", 5: "unused", 6: "byte"}
 
 
@@ -107,6 +113,18 @@ def read_vocabulary(metadata: Mapping[str, Any], source: str) -> TextTokenizer:
         space_before = metadata.get("tokenizer.ggml.add_space_prefix", True)
         return listed_pieces(vocabulary, scores, space_before=bool(space_before))
     raise _unreadable("a vocabulary of byte pairs (gpt2) or pieces (llama)", f"{kind!r}", source)
+
+
+def end_ids(metadata: Mapping[str, Any], tokenizer: TextTokenizer) -> frozenset[int]:
+    """Ids that end what the model writes: a text, a turn, a message; all that the file names or that are known by name.
+
+    Args:
+        metadata: What the file says of itself.
+        tokenizer: What `read_vocabulary` made of it.
+    """
+    told = (metadata.get(f"tokenizer.ggml.{name}_token_id") for name in ("eos", "eot", "eom"))
+    named = (token_id for token, token_id in tokenizer.special_tokens.items() if token in ENDS)
+    return frozenset(one for one in (*told, *named) if type(one) is int and 0 <= one < tokenizer.vocab_size)
 
 
 def _byte_pairs(metadata: Mapping[str, Any], vocabulary: ListedVocabulary, source: str) -> TextTokenizer:
