@@ -12,8 +12,8 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 import pellucid
 from pellucid.cli.main import run
 from pellucid.errors import ModelFileError, TokenizerError
-from pellucid.generate import GenerationConfig
-from pellucid.text import train_byte_pairs
+from pellucid.generate import GenerationConfig, TextStream
+from pellucid.text import TextTokenizer, train_byte_pairs
 from tests.convert.random_models import randomised
 
 TEXT = "once upon a time there was a model that wrote: a time upon a time, and once more.\n"
@@ -164,3 +164,11 @@ def test_it_ends_at_every_token_that_any_file_calls_an_end(tmp_path):
     (completion,) = loaded.complete(["once"], **GREEDY)
     assert (completion.token_ids, completion.finish_reason) == (later[: later.index(first)], "stop")
     assert loaded.end_ids == {first, second, end}
+
+
+def test_the_first_space_of_what_goes_on_is_kept_and_that_of_a_beginning_is_not():
+    tokenizer = TextTokenizer(pieces().to_str())
+    first, second = tokenizer.encode("once upon").tolist()
+    beginning, going_on = TextStream(tokenizer), TextStream(tokenizer, goes_on=True)
+    assert beginning.push(first) + beginning.push(second) == "once upon"
+    assert going_on.push(second) + going_on.push(first) == " upon once"
