@@ -47,6 +47,9 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     minutes = minutes_of(training)
     fresh = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
     parts.optimizer = recipe.optimizer
+    if training.shard and ranks.count == 1:
+        told = "--shard has nothing to share out: this one process holds the whole model."
+        parts.observe(Noticed(step=0, kind="shard", sentence=told))
     _warn_of_memory(parts)
     pause_seconds = ranks.largest(parts.time_pause())
     deadline = last_step_at(begun, minutes, pause_seconds)

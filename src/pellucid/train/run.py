@@ -37,6 +37,8 @@ from pellucid.train.variant import Variant
 from pellucid.train.watcher import Watcher, watched
 from pellucid.training_config import TrainingConfig
 
+LENGTHS = ("steps", "minutes")
+
 
 def train(
     request: Request,
@@ -249,6 +251,14 @@ def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
     defaults = asdict(TrainingConfig())
     said = {key: value for key, value in config["training"].items() if key in there.get("training", ())}
     unsaid = {key: value for key, value in config["training"].items() if key not in said and value != defaults[key]}
+    asked, was = config["training"], there.get("training", {})
+    other = [name for name in was if asked.get(name) != was[name]]
+    if other and set(other) <= set(LENGTHS) and config | {"training": was} == there:
+        raise RunFolderError(
+            f"the run that '{folder.path}' holds",
+            came=", ".join(f"config.training.{name} is {asked[name]}, and was {was[name]}" for name in other),
+            remedy=f"to go on to another last step, say pellucid train --resume {folder.path} --steps N",
+        )
     folder.require_same(
         decided | {"data": decided["data"] | {"name": name}, "config": config | {"training": said | unsaid}}
     )
