@@ -133,7 +133,8 @@ def processes() -> None:
                 launcher = (
                     ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"] if ranks == 2 else []
                 )
-                words = f"train --steps 60 --evaluations 1 --compile on --precision bfloat16 --out {out} --threads {threads}".split()
+                words = f"train --steps 60 --evaluations 1 --out {out} --threads {threads}".split()
+                words += ["--compile", "on", "--precision", "bfloat16"]
                 subprocess.run(
                     [sys.executable, *launcher, "-m", "pellucid", *words],
                     env={**os.environ, "OMP_NUM_THREADS": str(threads)},
