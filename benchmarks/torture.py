@@ -26,6 +26,7 @@ from pellucid.checkpoint import RunFolder
 from pellucid.errors import PellucidError
 
 SENTENCE = "the cat sat on a mat and old men sang songs of sea sky while dogs ran to see it"
+REFUSED = 2  # a run that was killed after its last line has nothing left to do, and says so
 TIMES = {"seconds", "tokens_per_second", "training_seconds", "seconds_left", "step_seconds", "planned_step_seconds"}
 FLAGS = (
     "--tokenizer char --compile off --precision float32 --threads 2 --batch-size 6 --micro-batch-size 4 --keep 1"
@@ -73,10 +74,10 @@ def torture(flags: list[str], out: Path, draw: random.Random, kills: int, life: 
     while dead < kills:
         number = draw.choice([signal.SIGKILL] * 4 + [signal.SIGTERM, signal.SIGINT])
         code = live(flags, out, number, draw.uniform(0.2, life))
-        dead += code != 0
+        dead += code not in (0, REFUSED)
         step = check(out)
         print(f"{dead:4} {signal.Signals(number).name:8} exit {code:4}, saved at step {step}", flush=True)
-        if code == 0:
+        if code in (0, REFUSED):
             return dead
     return dead
 
