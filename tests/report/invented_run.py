@@ -9,6 +9,7 @@ from typing import Any
 
 from pellucid.checkpoint import RunFolder
 from pellucid.report.record import Record, read_record
+from tests.cli.finished_run import GOOD
 
 TEXT = '<script>alert("no")</script> سلام دنیا 中文 \u202e\x1b[31m </div>'
 
@@ -83,33 +84,8 @@ def sampled(number: int, text: str = "the cat", prompt: str = "") -> dict[str, A
 
 
 def finished(**changes: Any) -> dict[str, Any]:
-    return {
-        "event": "Finished",
-        "completed": True,
-        "step": 100,
-        "steps": 100,
-        "planned_steps": 100,
-        "best_step": 100,
-        "held_out": 1.8,
-        "standard_error": 0.05,
-        "held_out_even": 1.79,
-        "held_out_odd": 1.81,
-        "last_held_out": 1.8,
-        "train": 1.6,
-        "yardsticks": FACTS["yardsticks"],
-        "ngram_lead": 0.2,
-        "ngram_lead_error": 0.01,
-        "copied": "the cat",
-        "usually_shared": "on the mat. ",
-        "sample": "a dog and the cat sat",
-        "context_length": 256,
-        "d_model": 192,
-        "epochs": 12.0,
-        "minutes": 5.0,
-        "seconds": 299.0,
-        "tokens_per_second": 12_000.0,
-        "out": "runs/a book",
-    } | changes
+    own = {"yardsticks": FACTS["yardsticks"], "sample": "a dog and the cat sat", "tokens_per_second": 12_000.0}
+    return {"event": "Finished", **GOOD, **own, **changes}
 
 
 def invented(path: Path, *events: dict[str, Any], facts: dict[str, Any] | None = None) -> RunFolder:

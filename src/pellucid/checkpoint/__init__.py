@@ -9,7 +9,13 @@ Read next: durable.py.
 from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo
 from pellucid.checkpoint.model_files import empty_model, read_config, read_model, write_model
 from pellucid.checkpoint.run_folder import RunFolder
-from pellucid.checkpoint.tensor_file import load_weights, plain_names, read_tensors, write_tensors
+from pellucid.checkpoint.tensor_file import (
+    load_weights,
+    plain_names,
+    read_tensors,
+    refuse_foreign_weights,
+    write_tensors,
+)
 
 __all__ = [
     "Checkpoint",
@@ -21,6 +27,7 @@ __all__ = [
     "read_config",
     "read_model",
     "read_tensors",
+    "refuse_foreign_weights",
     "write_model",
     "write_tensors",
 ]

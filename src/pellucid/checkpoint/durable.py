@@ -14,22 +14,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pellucid.disk import force_to_disk
 from pellucid.errors import RunFolderError
 
 TEMPORARY = ".unfinished-"
 """Prefix of names that are not yet, or no longer, what they are called; a folder's next owner removes them."""
-
-
-def force_to_disk(path: Path) -> None:
-    """Return when the file's bytes, or the folder's names, would survive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems cannot sync a folder; nothing more can be done there
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def write_durably(path: Path, content: bytes) -> None:

@@ -5,7 +5,7 @@ Read next: model_files.py.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -116,12 +116,25 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | 
             problems.append(f"{name} has shape {tuple(tensors[name].shape)}, not {tuple(targets[name].shape)}")
         elif twin != name and not torch.equal(tensors[name], tensors[twin]):
             problems.append(f"{name} and {twin} are tied in the model and differ in the file")
+    refuse_foreign_weights(problems, f"the weights of this model in {source}")
+    for name, tensor in tensors.items():
+        targets[name].copy_(tensor)
+
+
+def refuse_foreign_weights(problems: Sequence[str], expected: str) -> None:
+    """Refuse weights that are not a model's, if anything is wrong with them.
+
+    Args:
+        problems: Phrases, each naming a tensor and what is wrong with it.
+        expected: What they should have been.
+
+    Raises:
+        ModelFileError: naming the first few.
+    """
     if problems:
         more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
         raise ModelFileError(
-            f"the weights of this model in {source}",
+            expected,
             came="; ".join(sorted(problems)[:4]) + more,
             remedy="use the config and the weights of one and the same model",
         )
-    for name, tensor in tensors.items():
-        targets[name].copy_(tensor)

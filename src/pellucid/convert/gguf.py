@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pellucid.checkpoint import empty_model
+from pellucid.checkpoint import empty_model, refuse_foreign_weights
 from pellucid.convert.gguf_config import ROPE_FACTORS, read_gguf_config
 from pellucid.convert.gguf_families import GgufFamily
 from pellucid.convert.gguf_file import GgufFile
 from pellucid.convert.gguf_vocabulary import end_ids, read_vocabulary
 from pellucid.convert.names import one_by_one, to_theirs
-from pellucid.errors import ModelFileError, TokenizerError
+from pellucid.errors import TokenizerError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
@@ -83,13 +83,7 @@ def _filled(named: _Named, family: GgufFamily, config: ModelConfig, path: Path) 
         for name, shape in expected.items()
         if name in named and named.shapes[name] != shape
     ]
-    if problems:
-        more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
-        raise ModelFileError(
-            f"the weights of the {family.architecture} model that '{path}' describes",
-            came="; ".join(problems[:4]) + more,
-            remedy="use another file of the same model",
-        )
+    refuse_foreign_weights(problems, f"the weights of the {family.architecture} model that '{path}' describes")
     model = empty_model(config)
     targets = model.state_dict(keep_vars=True)
     for name, tensor in one_by_one(named, family.weights, config):

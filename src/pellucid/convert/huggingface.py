@@ -17,6 +17,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from pellucid.checkpoint import refuse_foreign_weights
 from pellucid.convert.families import HuggingFaceFamily
 from pellucid.convert.huggingface_config import family_of, to_model_config
 from pellucid.convert.names import one_by_one, to_theirs
@@ -180,13 +181,7 @@ def _checked(named: _Named, model: TransformerLM, family: HuggingFaceFamily) -> 
         shape = named.about(name)[1]
         if shape != expected[name]:
             problems.append(f"{name} has shape {shape}, not {expected[name]}")
-    if problems:
-        more = f", and {len(problems) - 4} more" if len(problems) > 4 else ""  # four fit a terminal's few lines
-        raise ModelFileError(
-            f"the weights of the {family.weights.name} model that config.json describes",
-            came="; ".join(sorted(problems)[:4]) + more,
-            remedy="use the config.json and the weights of one and the same model",
-        )
+    refuse_foreign_weights(problems, f"the weights of the {family.weights.name} model that config.json describes")
     return [name for name in expected if name in named]
 
 

@@ -23,8 +23,7 @@ import zstandard
 from pellucid.data.pieces import printable
 from pellucid.data.reading import ReadingOptions
 from pellucid.data.reading.columns import JUDGED_ROWS, choose_column
-from pellucid.data.reading.csv import WITHOUT_TEXT
-from pellucid.data.reading.decoding import LINE_ENDS_CHANGED
+from pellucid.data.reading.rows import text_of_row
 from pellucid.errors import DataError
 
 PREFIX = "hub:"
@@ -84,14 +83,11 @@ class HubDataset:
         kept = tempfile.TemporaryFile()  # noqa: SIM115 (as long as this object)
         with zstandard.ZstdCompressor().stream_writer(kept, closefd=False) as packed:
             for value in self._values():
-                if isinstance(value, str) and value.strip():
-                    self.changes[LINE_ENDS_CHANGED] += value.count("\r\n")
-                    text = value.replace("\r\n", "\n")
+                text = text_of_row(value, self.changes)
+                if text is not None:
                     encoded = text.encode("utf-8", "surrogatepass")
                     packed.write(len(encoded).to_bytes(LENGTH_BYTES, "little") + encoded)
                     yield [text]
-                else:
-                    self.changes[WITHOUT_TEXT] += 1
         self._kept = kept  # only now is it whole
 
     def _values(self) -> Iterator[Any]:

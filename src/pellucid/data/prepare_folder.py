@@ -12,7 +12,6 @@ Read next: prepared_text.py.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -42,6 +41,7 @@ from pellucid.data.prepared_folder import (
 from pellucid.data.sources import Sources
 from pellucid.data.split import split_of
 from pellucid.data.token_file import TokenFile
+from pellucid.disk import force_to_disk
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer, load_tokenizer
 
@@ -236,19 +236,8 @@ def _publish(work: Path, folder: Path) -> None:
     for leftover in (*work.glob("*.partial"), *(work / name for name in (ASKED, PROGRESS, LINES, REASON, LOCK))):
         leftover.unlink(missing_ok=True)
     for path in (*work.iterdir(), work):
-        _force_to_disk(path)
+        force_to_disk(path)
     if folder.exists():
         folder.rmdir()
     work.rename(folder)
-    _force_to_disk(work.parent)
-
-
-def _force_to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # some file systems cannot sync a folder; nothing more can be done there
-            raise
-    finally:
-        os.close(descriptor)
+    force_to_disk(work.parent)

@@ -14,47 +14,33 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from pellucid.data.pieces import printable
 from pellucid.data.reading.columns import JUDGED_CHARACTERS, JUDGED_ROWS, choose_column
 from pellucid.data.reading.lines import LONGEST_LINE, lines_of
-from pellucid.data.reading.reader import FileReader
+from pellucid.data.reading.rows import RowReader
 from pellucid.errors import DataError
 
 SEPARATORS = ",;\t|"
 LONGEST_NAME = 64
 TABBED = re.compile(r"\.tsv(\.gz|\.zst)?$", re.IGNORECASE)
-WITHOUT_TEXT = "Left out {n} row{s} of tables without text."
 
 
-class Table(FileReader):
+class Table(RowReader):
     """A .csv or .tsv file."""
-
-    rows = True
-
-    def check(self) -> None:
-        """Look for the column of text."""
-        self._chosen()
-
-    def blocks(self) -> Iterator[str]:
-        """The text of all rows."""
-        return (text for document in self.documents() for text in document)
 
     def documents(self) -> Iterator[Iterable[str]]:
         """Each row's text."""
         separator, names, has_header, column = self._chosen()
-        self.changes.clear()  # what was changed while looking does not count
+        self._begin(column)
         if column is None:
             return
-        self.changes[f"Read the column “{printable(column)}” of {{n}} table{{s}}."] += 1
         place = names.index(column)
         for line, cells in islice(self._cells(separator), has_header, None):
             if len(cells) > len(names):
                 raise self._broken(line, f"{len(cells)} cells where the first row has {len(names)}")
-            text = cells[place] if place < len(cells) else ""
-            if text.strip():
-                yield [text]
-            else:
-                self.changes[WITHOUT_TEXT] += 1
+            yield from self._document(cells[place] if place < len(cells) else "")
+
+    def _column(self) -> str | None:
+        return self._chosen()[3]
 
     def _chosen(self) -> tuple[str, list[str], bool, str | None]:
         """The separator, the columns' names, whether the first row has said them, and the column of text."""

@@ -12,40 +12,21 @@ import msgspec
 
 from pellucid.data.pieces import printable
 from pellucid.data.reading.columns import JUDGED_CHARACTERS, JUDGED_ROWS, choose_column
-from pellucid.data.reading.csv import WITHOUT_TEXT
-from pellucid.data.reading.decoding import LINE_ENDS_CHANGED
 from pellucid.data.reading.lines import lines_of
-from pellucid.data.reading.reader import FileReader
+from pellucid.data.reading.rows import RowReader
 from pellucid.errors import DataError
 
 
-class JsonLines(FileReader):
+class JsonLines(RowReader):
     """A .jsonl file."""
-
-    rows = True
-
-    def check(self) -> None:
-        """Look for the column of text."""
-        self._column()
-
-    def blocks(self) -> Iterator[str]:
-        """The text of all rows."""
-        return (text for document in self.documents() for text in document)
 
     def documents(self) -> Iterator[Iterable[str]]:
         """Each row's text."""
-        self.changes.clear()
         column = self._column()
-        self.changes.clear()
-        if column is not None:
-            self.changes[f"Read the column “{printable(column)}” of {{n}} table{{s}}."] += 1
+        self._begin(column)
         for _, value in self._values():
             text = value if isinstance(value, str) else value.get(column) if column is not None else None
-            if isinstance(text, str) and text.strip():
-                self.changes[LINE_ENDS_CHANGED] += text.count("\r\n")
-                yield [text.replace("\r\n", "\n")]
-            else:
-                self.changes[WITHOUT_TEXT] += 1
+            yield from self._document(text)
 
     def _column(self) -> str | None:
         """The field that is text; None if lines are strings."""

@@ -15,40 +15,23 @@ from typing import Any
 
 from pellucid.data.pieces import printable
 from pellucid.data.reading.columns import JUDGED_ROWS, choose_column
-from pellucid.data.reading.csv import WITHOUT_TEXT
-from pellucid.data.reading.decoding import LINE_ENDS_CHANGED
-from pellucid.data.reading.reader import FileReader
+from pellucid.data.reading.rows import RowReader
 from pellucid.errors import DataError
 
 ROWS_TOGETHER = 1024  # of long documents, a few megabytes
 
 
-class ParquetTable(FileReader):
+class ParquetTable(RowReader):
     """A .parquet file."""
-
-    rows = True
-
-    def check(self) -> None:
-        """Look for the column of text."""
-        self._column()
-
-    def blocks(self) -> Iterator[str]:
-        """The text of all rows."""
-        return (text for document in self.documents() for text in document)
 
     def documents(self) -> Iterator[Iterable[str]]:
         """Each row's text."""
-        self.changes.clear()
         column = self._column()
+        self._begin(column)
         if column is None:
             return
-        self.changes[f"Read the column “{printable(column)}” of {{n}} table{{s}}."] += 1
         for (text,) in self._values([column]):
-            if isinstance(text, str) and text.strip():
-                self.changes[LINE_ENDS_CHANGED] += text.count("\r\n")
-                yield [text.replace("\r\n", "\n")]
-            else:
-                self.changes[WITHOUT_TEXT] += 1
+            yield from self._document(text)
 
     def _column(self) -> str | None:
         """The column that is text; None if there are no rows."""
