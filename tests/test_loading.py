@@ -68,6 +68,22 @@ def test_a_folder_without_run_json_but_with_the_model_will_do(run):
     assert loaded.generate("to", max_tokens=3) is not None
 
 
+def test_a_run_tells_its_chat_template_and_its_ends(run):
+    assert load(run).chat_template is None
+    (run / "chat_template.jinja").write_text("{{ messages }}", encoding="utf-8")
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | {"end_ids": [2, 1_000_000, -1, "3", True]}))
+    loaded = load(run)
+    assert (loaded.chat_template, loaded.end_ids, loaded.source) == ("{{ messages }}", {2}, run)
+
+
+def test_a_gguf_file_tells_its_chat_template(tmp_path):
+    path = write_llama(tmp_path / "chat.gguf", entries={"tokenizer.chat_template": "{{ messages }}"})
+    loaded = load(path)
+    assert (loaded.chat_template, loaded.source) == ("{{ messages }}", path)
+    assert load(write_llama(tmp_path / "base.gguf")).chat_template is None
+
+
 def test_the_lazy_name_is_the_function_even_after_its_file_was_imported():
     code = """
 import sys, pellucid

@@ -20,7 +20,13 @@ import torch
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder, read_config, read_model
 from pellucid.checkpoint.model_files import FORMAT
-from pellucid.convert import read_end_ids, read_gguf, read_hugging_face, read_hugging_face_config
+from pellucid.convert import (
+    read_chat_template,
+    read_end_ids,
+    read_gguf,
+    read_hugging_face,
+    read_hugging_face_config,
+)
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
@@ -49,7 +55,12 @@ class Loaded:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the run decided: run.json. Empty for a model without one."""
     end_ids: frozenset[int] = frozenset()
-    """Ids that end a text beside the tokenizer's end of text, such as the end of a chat's turn."""
+    """Ids that end a text beside the tokenizer's end of text, such as the end of a chat's turn. A run lists its own in
+    run.json, under the same name."""
+    chat_template: str | None = None
+    """How a chat becomes one text, in the words of Jinja, if the model comes with it."""
+    source: Path | None = None
+    """The folder or file it was read from."""
 
     def generate(self, prompt: str = "", **settings: Any) -> str:
         """What the model writes after a prompt; an empty one begins a document.
@@ -120,8 +131,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     path = Path(path)
     _refuse_others(path)
     if _is_gguf(path):
-        model, tokenizer, end_ids = read_gguf(path)
-        return Loaded(model.to(device), tokenizer, end_ids=end_ids)
+        model, tokenizer, end_ids, template = read_gguf(path)
+        return Loaded(model.to(device), tokenizer, end_ids=end_ids, chat_template=template, source=path)
     if _is_hugging_face(path):
         return _load_hugging_face(path, device)
     is_run = (path / "run.json").exists()
@@ -134,7 +145,10 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
         own_parts.allow_kept(read_config(path), path)
     model, tokenizer = read_model(path), load_tokenizer(path)
     _require_a_pair(model, tokenizer, facts, path)
-    return Loaded(model.to(device), tokenizer, facts)
+    told = facts.get("end_ids")
+    told = told if isinstance(told, list) else []
+    ends = frozenset(one for one in told if type(one) is int and 0 <= one < tokenizer.vocab_size)
+    return Loaded(model.to(device), tokenizer, facts, ends, read_chat_template(path), path)
 
 
 def _is_gguf(path: Path) -> bool:
@@ -155,7 +169,8 @@ def _load_hugging_face(path: Path, device: torch.device | str) -> Loaded:
     config = read_hugging_face_config(path)
     tokenizer = fitted(load_tokenizer(path), config.vocab_size)
     model = read_hugging_face(path, num_ids=tokenizer.vocab_size)
-    return Loaded(model.to(device), tokenizer, end_ids=read_end_ids(path))
+    ends = read_end_ids(path, tokenizer.special_tokens)
+    return Loaded(model.to(device), tokenizer, {}, ends, read_chat_template(path), path)
 
 
 def _alphabet(tokenizer: TextTokenizer) -> str:

@@ -134,7 +134,7 @@ def test_llama_3_s_scaling_is_found_in_its_rotary_factors(tmp_path):
 
 def test_rows_that_no_token_uses_are_never_written(tmp_path):
     path = write_llama(tmp_path / "model.gguf", vocab=96)
-    model, tokenizer, _ = read_gguf(path)
+    model, tokenizer, *_ = read_gguf(path)
     assert (model.config.vocab_size, model.config.num_unused_ids, tokenizer.vocab_size) == (96, 6, 90)
     with torch.no_grad():
         assert (model(torch.tensor([[1, 2]]))[..., 90:] == float("-inf")).all()
@@ -166,7 +166,7 @@ def smollm2():
 @pytest.mark.real
 def test_smollm2_writes_what_transformers_writes_from_the_same_file():
     path = smollm2()
-    ours, tokenizer, ends = read_gguf(path)
+    ours, tokenizer, ends, _ = read_gguf(path)
     assert ends == {0, 2}  # the end of a text and of a turn
     theirs = read_by_transformers(path)
     prompt = "The capital of France is Paris, and the largest city of Germany"

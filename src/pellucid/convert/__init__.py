@@ -1,14 +1,15 @@
 """Other people's names and files; the only room that knows them.
 
-Read the files in this order: names, families, huggingface_config, huggingface; gguf_types, gguf_file,
+Read the files in this order: names, families, huggingface_config, beside_weights, huggingface; gguf_types, gguf_file,
 gguf_vocabulary, gguf_families, gguf_config, gguf.
 
 In: weights as others write them.  Out: weights as ours.  Used by: loading, cs336.  Read next: names.py.
 """
 
+from pellucid.convert.beside_weights import read_chat_template, read_end_ids
 from pellucid.convert.families import FAMILIES, HuggingFaceFamily
 from pellucid.convert.gguf import read_gguf
-from pellucid.convert.huggingface import read_end_ids, read_hugging_face, read_hugging_face_config
+from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
 from pellucid.convert.huggingface_config import family_of, to_model_config
 from pellucid.convert.names import (
     CS336,
@@ -34,6 +35,7 @@ __all__ = [
     "names_by_address",
     "neighbours_to_halves",
     "one_by_one",
+    "read_chat_template",
     "read_end_ids",
     "read_gguf",
     "read_hugging_face",

@@ -26,8 +26,8 @@ from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
 
 
-def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int]]:
-    """The model in a file, on the CPU, in evaluation mode and in float32; its tokenizer; the ids that end a text.
+def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int], str | None]:
+    """A file's model on the CPU, in evaluation mode and float32; its tokenizer, the ids that end a text, chat template.
 
     Args:
         path: The file.
@@ -44,7 +44,9 @@ def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int]]
         came = f"{tokenizer.vocab_size:,} tokens and {config.vocab_size:,} rows of the embedding"
         raise TokenizerError(f"a row for each token in '{path}'", came=came, remedy="use another file of the model")
     config = replace(config, num_unused_ids=config.vocab_size - tokenizer.vocab_size)
-    return _filled(named, family, config, path).eval(), tokenizer, end_ids(file.metadata, tokenizer)
+    template = file.metadata.get("tokenizer.chat_template")
+    template = template if isinstance(template, str) and template else None
+    return _filled(named, family, config, path).eval(), tokenizer, end_ids(file.metadata, tokenizer), template
 
 
 class _Named(Mapping[str, Tensor]):

@@ -130,19 +130,6 @@ def read_hugging_face(folder: Path, *, num_ids: int | None = None) -> Transforme
     return model.eval()
 
 
-def read_end_ids(folder: Path) -> frozenset[int]:
-    """Ids that end what a model writes, as config.json and generation_config.json name them: all that either names.
-
-    A chat model ends a turn with one and a text with another, and each file may know only one of them.
-    """
-    found: set[int] = set()
-    for name in (CONFIG, "generation_config.json"):
-        if (folder / name).exists():
-            told = _json(folder / name).get("eos_token_id")
-            found.update(one for one in (told if isinstance(told, list) else [told]) if type(one) is int)
-    return frozenset(found)
-
-
 class _Named(Mapping[str, Tensor]):
     """Stored tensors by the names of a whole model: a file without a head leaves a prefix out."""
 
