@@ -1,8 +1,8 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · fitting · characters ·
-byte_pairs · listed_vocabulary · vocabulary · byte_pairs_by_hand · utf8_states · graphemes · cutting · scripts · tally ·
-encoding_worker · encoding_pool.
+byte_pairs · listed_vocabulary · vocabulary · byte_pairs_by_hand · chat · utf8_states · graphemes · cutting · scripts ·
+tally · encoding_worker · encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.
 """
@@ -10,6 +10,7 @@ In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.
 from pellucid.text.byte_pairs import BytePairProgress, byte_pair_tokenizer, train_byte_pairs
 from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_hand
 from pellucid.text.characters import character_tokenizer
+from pellucid.text.chat import CHATML, CHATML_TOKENS, ChatTemplate, EncodedChat, Message
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
 from pellucid.text.encoding_pool import EncodingPool
@@ -25,15 +26,20 @@ from pellucid.text.utf8_states import bytes_begun, states_after_tokens
 from pellucid.text.vocabulary import VocabularyChoice, choose_vocabulary, least_size
 
 __all__ = [
+    "CHATML",
+    "CHATML_TOKENS",
     "END_OF_TEXT",
     "GPT2_SPLIT",
     "QWEN35_SPLIT",
     "Answer",
     "BytePairProgress",
+    "ChatTemplate",
+    "EncodedChat",
     "EncodingPool",
     "GraphemeStream",
     "HandTokenizer",
     "ListedVocabulary",
+    "Message",
     "Stretch",
     "Tally",
     "TextTokenizer",
