@@ -9,7 +9,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from pellucid.errors import ConfigError, ShapeError
 from pellucid.model_config import RopeScaling
-from pellucid.nn import RotaryPositions, rotary_frequencies
+from pellucid.nn import RotaryPositions, rope, rotary_frequencies
 
 LLAMA3 = RopeScaling(kind="llama3", factor=8.0, original_context_length=512)
 positions_up_to_600 = st.integers(0, 600)
@@ -200,6 +200,67 @@ def test_a_narrow_input_is_turned_in_float32_and_rounded_once(dtype):
 
 def test_tables_are_not_saved():
     assert not RotaryPositions(8, 4).state_dict()
+
+
+# --- long tables grow
+
+
+@pytest.fixture
+def growing(monkeypatch):
+    monkeypatch.setattr(rope, "WHOLE", 8 * 16)
+    rotary = RotaryPositions(8, 1000)
+    assert len(rotary.cosine) == 16
+    return rotary
+
+
+WHOLE_TABLES = RotaryPositions(8, 1000)
+
+
+@pytest.mark.parametrize("length", [1, 16, 17, 40, 1000])
+def test_a_long_table_grows_with_the_sequence(growing, length):
+    x = torch.randn(2, length, 8)
+    assert torch.equal(growing(x), WHOLE_TABLES(x))
+    assert len(growing.cosine) < 1000 or length == 1000
+
+
+@pytest.mark.parametrize("last", [3, 16, 200, 999])
+def test_a_long_table_grows_with_the_positions(growing, last):
+    x, positions = torch.randn(2, 8), torch.tensor([0, last])
+    assert torch.equal(growing(x, positions), WHOLE_TABLES(x, positions))
+    x = torch.randn(2, 0, 8)
+    assert growing(x, torch.zeros(0, dtype=torch.int64)).shape == x.shape
+
+
+@pytest.mark.parametrize("position", [1000, -1])
+def test_a_long_table_grows_no_further_than_the_context(growing, position):
+    with pytest.raises(ShapeError, match=rf"0 to \d+ \(context_length=\d+\), but got position {position}:"):
+        growing(torch.randn(2, 8), torch.tensor([0, position]))
+
+
+def test_what_grew_while_generating_serves_training(growing):
+    with torch.inference_mode():
+        growing(torch.randn(40, 8))
+    x = torch.randn(40, 8, requires_grad=True)
+    growing(x).sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_a_long_table_grows_in_a_compiled_graph(growing, no_shape_checks, backend):
+    x = torch.randn(100, 8)
+    compiled = torch.compile(growing, backend=backend, fullgraph=True, dynamic=False)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), WHOLE_TABLES(x))
+    assert torch.equal(growing.cosine, WHOLE_TABLES.cosine[:100])
+
+
+@pytest.mark.parametrize("cast", ["bfloat16", "emptied", "copied"])
+def test_a_cast_table_grows_as_exactly(growing, cast):
+    growing.reach(40)
+    cast = CASTS[cast](torch.nn.ModuleList([growing]))[0]
+    cast.reach(1000)
+    assert torch.equal(cast.cosine, WHOLE_TABLES.cosine)
+    assert torch.equal(cast.signed_sine, WHOLE_TABLES.signed_sine)
 
 
 # --- refusals

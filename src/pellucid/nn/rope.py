@@ -20,6 +20,9 @@ from pellucid.errors import ShapeError
 from pellucid.model_config import RopeScaling
 from pellucid.nn.embedding import look_up
 
+WHOLE = 2**20
+"""Numbers in a table: as many are made at once (20 ms, 4 MB), longer tables only as far as they are asked for."""
+
 
 def rotary_frequencies(
     d_head: int, theta: float = 10000.0, scaling: RopeScaling | None = None
@@ -37,7 +40,8 @@ def rotary_frequencies(
         >>> rotary_frequencies(4, theta=100.0)
         tensor([1.0000, 0.1000], dtype=torch.float64)
     """
-    frequencies = theta ** -(torch.arange(0, d_head, 2, dtype=torch.float64) / d_head)
+    # On the CPU whatever the default: meta tensors of this kind make torch load its compiler, which takes a second.
+    frequencies = theta ** -(torch.arange(0, d_head, 2, dtype=torch.float64, device="cpu") / d_head)
     if scaling is None:
         return frequencies
     if scaling.kind == "linear":
@@ -53,16 +57,17 @@ class RotaryPositions(nn.Module):
     """Turn queries or keys by their positions; values are never turned.
 
     The tables of cosines and sines are made from float64 angles and kept in float32 whatever the model is cast to:
-    bfloat16 cannot tell position 257 from 256.
+    bfloat16 cannot tell position 257 from 256. Where they would be long they grow with the positions that come (in a
+    compiled graph, with the length alone: see `reach`).
 
     Args:
         d_head: Width of a head; even.
-        context_length: Rows of the tables; no position may reach past it.
+        context_length: How many positions there are; none may reach past it.
         theta: Base of the wavelengths.
         scaling: How the frequencies are stretched.
 
     Raises:
-        ShapeError: if d_head is odd, context_length is not a length, or a position lies outside the tables.
+        ShapeError: if d_head is odd, context_length is not a length, or a position lies outside.
 
     Source: Su et al. 2021, equation 34.
 
@@ -84,13 +89,21 @@ class RotaryPositions(nn.Module):
             expected = "a context_length, the number of positions that rope has tables for"
             raise ShapeError(expected, came=repr(context_length), remedy="give the longest sequence it will see")
         self.d_head, self.context_length, self.theta, self.scaling = d_head, context_length, theta, scaling
-        cosine, signed_sine = self._tables()
-        self.register_buffer("cosine", cosine, persistent=False)
-        self.register_buffer("signed_sine", signed_sine, persistent=False)
+        self.register_buffer("cosine", torch.empty(0, d_head), persistent=False)
+        self.register_buffer("signed_sine", torch.empty(0, d_head), persistent=False)
+        self.reach(min(context_length, WHOLE // d_head))
 
-    def _tables(self) -> tuple[Float[Tensor, "position d_head"], Float[Tensor, "position d_head"]]:
+    def reach(self, length: int) -> None:
+        """Have tables for positions 0 to length - 1; the rows that are there do not change."""
+        num_rows = len(self.cosine)
+        if num_rows < min(length, self.context_length):
+            num_rows, device = min(max(length, 2 * num_rows), self.context_length), self.cosine.device
+            with torch.inference_mode(False):  # else training could not use what generating made
+                self.cosine, self.signed_sine = (table.to(device) for table in self._tables(num_rows))
+
+    def _tables(self, num_rows: int) -> tuple[Float[Tensor, "position d_head"], Float[Tensor, "position d_head"]]:
         frequencies = rotary_frequencies(self.d_head, self.theta, self.scaling)
-        angles = torch.outer(torch.arange(self.context_length, dtype=torch.float64), frequencies)
+        angles = torch.outer(torch.arange(num_rows, dtype=torch.float64, device="cpu"), frequencies)
         # (x1, x2) becomes (x1 cos - x2 sin, x2 cos + x1 sin): rolled by half, the first half takes the minus.
         return angles.cos().repeat(1, 2).float(), torch.cat([-angles.sin(), angles.sin()], dim=-1).float()
 
@@ -98,8 +111,7 @@ class RotaryPositions(nn.Module):
         """Follow `.to()` to another device, never to another number type: a cast would round the angles."""
         tables = self.cosine, self.signed_sine
         super()._apply(fn, recurse)
-        if tables[0].is_meta:
-            tables = self._tables()
+        tables = self._tables(len(self.cosine)) if tables[0].is_meta else tables
         self.cosine, self.signed_sine = (table.to(self.cosine.device) for table in tables)
         return self
 
@@ -114,9 +126,13 @@ class RotaryPositions(nn.Module):
         """
         length = x.shape[-2]
         if positions is None and length <= self.context_length:
+            self.reach(length)
             cosine, signed_sine = self.cosine[:length], self.signed_sine[:length]
         else:
             positions = torch.arange(length, device=x.device) if positions is None else positions
+            if len(self.cosine) < self.context_length and not torch.compiler.is_compiling():
+                can_look = positions.is_cpu and positions.numel()  # on an accelerator, looking is waiting
+                self.reach(int(positions.max()) + 1 if can_look else self.context_length)
             cosine, signed_sine = (look_up(positions, table, "position") for table in (self.cosine, self.signed_sine))
         # In float32, as the tables are. Of four ways to write it, the one whose compiled bfloat16 gradients are finite
         # on the CPU (docs/log.md).
