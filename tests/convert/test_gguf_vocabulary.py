@@ -25,11 +25,17 @@ LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
     r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-ORIGINALS = {  # as the tokenizer.json of GPT-2, Llama 3, Qwen2 and SmolLM2 have it
+TEKKEN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+ORIGINALS = {  # as the tokenizer.json of GPT-2, Llama 3, Qwen2, Mistral Nemo and SmolLM2 have it
     "gpt-2": [spelled(use_regex=True)],
     "llama-bpe": [split(LLAMA3), spelled(use_regex=False)],
     "qwen2": [split(LLAMA3.replace("{1,3}", "")), spelled(use_regex=False)],
     "qwen35": [split(QWEN35_SPLIT), spelled(use_regex=False)],
+    "tekken": [split(TEKKEN), spelled(use_regex=False)],
     "smollm": [pre_tokenizers.Digits(individual_digits=True), spelled(use_regex=True)],
 }
 
@@ -63,7 +69,7 @@ def test_ids_are_those_of_the_original_tokenizer(learned, pre):
     original.encode_special_tokens = True
     original.pre_tokenizer = pre_tokenizers.Sequence(ORIGINALS[pre])
     original.normalizer = normalizers.NFC() if pre == "qwen2" else None
-    if pre == "llama-bpe":
+    if pre in ("llama-bpe", "tekken"):
         original.model.ignore_merges = True
     made = read_vocabulary(metadata_of(learned, pre=pre), "a file")
     for text in TEXTS:
@@ -99,6 +105,7 @@ def test_a_text_begins_as_the_file_says_or_as_llama_cpp_does(learned):
     assert beginning(metadata_of(learned, pre="gpt-2", bos_token_id=5)) == []
     assert beginning(metadata_of(learned, pre="gpt-2", bos_token_id=5, add_bos_token=True)) == [5]
     assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5)) == [5]
+    assert beginning(metadata_of(learned, pre="tekken", bos_token_id=5)) == [5]
     assert beginning(metadata_of(learned, pre="llama-bpe", bos_token_id=5, add_bos_token=False)) == []
     assert beginning(metadata_of(learned, pre="llama-bpe")) == []
 
@@ -135,7 +142,8 @@ def test_pieces_are_read_with_their_scores():
         ("tokens", None, "a list of tokens"),
         ("tokens", [1, 2], "a list of tokens"),
         ("model", "bert", "'bert'"),
-        ("pre", "tekken", "'tekken'"),
+        ("pre", "new-rule", "'new-rule'"),
+        ("pre", ["gpt-2"], "words cut by a known rule"),
         ("token_type", [9] * 700, "kinds of tokens from 1 to 6"),
         ("token_type", [1], "700 tokens and 1 kinds"),
         ("merges", None, "a list of merges"),

@@ -21,6 +21,7 @@ from pellucid.text import (
     train_byte_pairs_by_hand,
 )
 from pellucid.text import tokenizer as tokenizer_file
+from pellucid.text.byte_alphabet import spell
 from tests.text.awkward_texts import AWKWARD
 
 MANY_SCRIPTS = (
@@ -127,6 +128,20 @@ def test_half_a_character_is_refused_and_listed(byte_pairs):
         byte_pairs.encode_batch(["fine", "not \udc80"])
     assert byte_pairs.unknown_characters("a\udc80b\udc80é") == "\udc80"
     assert byte_pairs.unknown_characters("any text 中 \x00") == ""
+
+
+def test_characters_of_bytes_that_a_vocabulary_lacks_are_unknown(byte_pairs):
+    definition = json.loads(byte_pairs.definition)
+    lacking = {spell(bytes([byte])) for byte in (0x1D, 0xF1)}  # as SmolLM2 lacks them
+    vocabulary = definition["model"]["vocab"]
+    definition["model"]["vocab"] = {token: one for token, one in vocabulary.items() if not lacking & set(token)}
+    merges = definition["model"]["merges"]
+    definition["model"]["merges"] = [pair for pair in merges if not lacking & set("".join(pair))]
+    tokenizer = TextTokenizer(json.dumps(definition))
+    text = "a\x1db\U0006b6c0c\x1d"
+    assert tokenizer.unknown_characters(text) == "\x1d\U0006b6c0"
+    assert tokenizer.decode(tokenizer.encode(text)) != text
+    assert tokenizer.unknown_characters("any text 中 \x00") == ""
 
 
 def test_the_end_of_text_is_id_0_of_our_tokenizers(byte_pairs):

@@ -31,6 +31,13 @@ LLAMA3_SPLIT = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}{{1,3}}|{_SIGNS_AND_SPACE}"
 """Letters with the sign or space before them, up to three digits, signs with the line ends after them."""
 QWEN2_SPLIT = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}|{_SIGNS_AND_SPACE}"
 """The same with each digit alone."""
+_CAPITALS, _SMALL = r"\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}", r"\p{Ll}\p{Lm}\p{Lo}\p{M}"
+TEKKEN_SPLIT = (
+    rf"[^\r\n\p{{L}}\p{{N}}]?[{_CAPITALS}]*[{_SMALL}]+|[^\r\n\p{{L}}\p{{N}}]?[{_CAPITALS}]+[{_SMALL}]*|\p{{N}}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""Mistral's own from Nemo on: a word ends where a capital follows small letters. llama.cpp's takes letters without case
+for small ones alone (MODELaé), for want of these classes."""
 
 
 @dataclass(frozen=True)
@@ -47,30 +54,26 @@ class Rule:
 
 _GPT2 = Rule((GPT2_SPLIT,))
 _LLAMA3 = Rule((LLAMA3_SPLIT,), whole_words=True)
+_QWEN2 = Rule((QWEN2_SPLIT,), compose=True)
+_TEKKEN = Rule((TEKKEN_SPLIT,), whole_words=True)
 _DIGITS_ALONE = Rule((r"\p{N}", GPT2_SPLIT))
 _FALLBACK = Rule((r"[\p{P}\$\+<=>\^~\|]+", GPT2_SPLIT, r"\p{N}+", "[0-9][0-9][0-9]"))
 
 RULES: dict[str, Rule] = {
-    "gpt-2": _GPT2,
-    "phi-2": _GPT2,
-    "mpt": _GPT2,
-    "olmo": _GPT2,
-    "llama-bpe": _LLAMA3,
-    "llama3": _LLAMA3,
-    "llama-v3": _LLAMA3,
-    "dbrx": Rule((LLAMA3_SPLIT,)),  # OLMo-2 is written by this name
-    "smaug-bpe": Rule((LLAMA3_SPLIT,)),
-    "qwen2": Rule((QWEN2_SPLIT,), compose=True),
-    "deepseek-r1-qwen": Rule((QWEN2_SPLIT,), compose=True),
+    **dict.fromkeys(("gpt-2", "phi-2", "mpt", "olmo", "trillion", "gigachat", "mellum", "exaone4", "a.x-4.0"), _GPT2),
+    **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "falcon3", "midm-2.0"), _LLAMA3),
+    **dict.fromkeys(("dbrx", "smaug-bpe"), Rule((LLAMA3_SPLIT,))),  # OLMo-2 is written as dbrx
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen", "megrez", "kormo"), _QWEN2),
+    "stablelm2": Rule((QWEN2_SPLIT,)),
     "qwen35": Rule((QWEN35_SPLIT,)),
-    "smollm": _DIGITS_ALONE,
-    "starcoder": _DIGITS_ALONE,
-    "refact": _DIGITS_ALONE,
-    "command-r": _DIGITS_ALONE,
-    "codeshell": _DIGITS_ALONE,
+    "tekken": _TEKKEN,
+    **dict.fromkeys(("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"), _DIGITS_ALONE),
     "default": _FALLBACK,
 }
 """By tokenizer.ggml.pre. Source: llama.cpp, src/llama-vocab.cpp, and the tokenizer.json of each model."""
+
+_BEGUN = [pre for pre, rule in RULES.items() if rule in (_LLAMA3, _TEKKEN)]
+"""Rules whose texts begin with a BOS where the file does not say. Source: llama.cpp, src/llama-vocab.cpp."""
 
 ENDS = frozenset(
     ("<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<EOT>")
@@ -129,7 +132,7 @@ def end_ids(metadata: Mapping[str, Any], tokenizer: TextTokenizer) -> frozenset[
 
 def _byte_pairs(metadata: Mapping[str, Any], vocabulary: ListedVocabulary, source: str) -> TextTokenizer:
     pre = metadata.get("tokenizer.ggml.pre", "default")
-    rule = RULES.get(pre)
+    rule = RULES.get(pre) if isinstance(pre, str) else None
     if rule is None:
         raise _unreadable(f"words cut by a known rule ({', '.join(RULES)})", f"{pre!r}", source)
     merges = metadata.get("tokenizer.ggml.merges")
@@ -147,7 +150,8 @@ def _byte_pairs(metadata: Mapping[str, Any], vocabulary: ListedVocabulary, sourc
 
 def _begin(metadata: Mapping[str, Any], tokens: list[str], source: str) -> str | None:
     """The token before every text; where the file does not say whether there is one, what llama.cpp does."""
-    begins = metadata.get("tokenizer.ggml.model") == "llama" or RULES.get(metadata.get("tokenizer.ggml.pre")) is _LLAMA3
+    pre = metadata.get("tokenizer.ggml.pre")
+    begins = metadata.get("tokenizer.ggml.model") == "llama" or pre in _BEGUN
     if not metadata.get("tokenizer.ggml.add_bos_token", begins):
         return None
     return _token(metadata, "tokenizer.ggml.bos_token_id", tokens, source)

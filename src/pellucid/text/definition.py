@@ -111,6 +111,22 @@ def bytes_of_tokens(definition: Definition, ids: Mapping[str, int]) -> list[byte
     return table
 
 
+def missing_bytes(table: Iterable[bytes]) -> frozenset[int]:
+    """Bytes of UTF-8 that byte pairs cannot begin with: there is no token for them (SmolLM2 has none for 0xF1).
+
+    Example:
+        >>> sorted(missing_bytes([bytes([byte]) for byte in range(256) if byte != 0xF1]))
+        [241]
+    """
+    single = {token[0] for token in table if len(token) == 1}
+    return frozenset((*range(0xC0), *range(0xC2, 0xF5))) - single  # the others are in no UTF-8
+
+
+def is_surrogate(character: str) -> bool:
+    """Tell whether a character is half of one and no text: UTF-8 has no bytes for it."""
+    return "\ud800" <= character <= "\udfff"
+
+
 def _bytes_of_piece(piece: str, decoder: str) -> bytes:
     if "ByteFallback" in decoder and (fallback := _BYTE_FALLBACK.fullmatch(piece)):
         return bytes.fromhex(fallback[1])

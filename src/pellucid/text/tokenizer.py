@@ -10,7 +10,6 @@ Read next: characters.py.
 
 import json
 import os
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import index
@@ -23,6 +22,7 @@ from jaxtyping import Int64
 
 from pellucid.errors import TokenizerError
 from pellucid.text.byte_alphabet import utf8
+from pellucid.text.character_names import named
 from pellucid.text.character_table import UNKNOWN, CharacterTable, code_points
 from pellucid.text.definition import (
     KNOWN_ENDS,
@@ -31,8 +31,10 @@ from pellucid.text.definition import (
     bytes_of_tokens,
     find_end_of_text,
     fingerprint_of,
+    is_surrogate,
     kind_of,
     may_be_cut,
+    missing_bytes,
 )
 from pellucid.text.splitting import cut_between_words, special_finder
 
@@ -43,12 +45,6 @@ _PIECE = 32_768
 
 _TOGETHER = 1_048_576
 """Characters encoded in one call. The library keeps some 150 bytes a token until the call returns."""
-
-_NAMED_UNKNOWNS = 40
-"""How many unknown characters an error spells out: a page of another script would bury the sentence."""
-
-
-_CONTROLS = {"\n": "line end", "\t": "tab", "\r": "carriage return"}  # Unicode gives controls no names
 
 
 @runtime_checkable
@@ -97,6 +93,7 @@ class TextTokenizer:
         definition: The text of the file. It is kept, and saved again to the letter.
         end_of_text: The name of the end-of-text token. Default: the first of `KNOWN_ENDS` that is there.
         configured_end: The name tried after those: what a tokenizer_config.json calls the end of a sequence.
+        configured_beginning: What it calls the beginning of one.
 
     Raises:
         TokenizerError: if the definition cannot be read or has no end-of-text token.
@@ -110,8 +107,16 @@ class TextTokenizer:
         'to'
     """
 
-    def __init__(self, definition: str, *, end_of_text: str | None = None, configured_end: str | None = None) -> None:
+    def __init__(
+        self,
+        definition: str,
+        *,
+        end_of_text: str | None = None,
+        configured_end: str | None = None,
+        configured_beginning: str | None = None,
+    ) -> None:
         self._text = definition
+        self.configured_end, self.configured_beginning = configured_end, configured_beginning
         self._library = _parse(definition)
         self._library.encode_special_tokens = True  # the library's name for: leave their text a text
         self._definition = json.loads(definition)
@@ -167,7 +172,7 @@ class TextTokenizer:
         for numbers, pieces in self._gathered(texts, may_cut=self._may_be_cut and not allow_special):
             for number, encoding in zip(numbers, self._encode_pieces(encoder, pieces), strict=True):
                 ids[number].append(np.array(encoding.ids, dtype=np.int64))
-        return [parts[0] if len(parts) == 1 else np.concatenate([*parts, _no_ids()]) for parts in ids]
+        return [parts[0] if len(parts) == 1 else np.concatenate([*parts, np.zeros(0, dtype=np.int64)]) for parts in ids]
 
     def decode(self, ids: Iterable[SupportsIndex], *, show_special: bool = False) -> str:
         """Turn ids into text.
@@ -213,8 +218,8 @@ class TextTokenizer:
             'd?'
         """
         if self._character_table is None:
-            surrogates = [character for character in text if "\ud800" <= character <= "\udfff"]
-            return "".join(dict.fromkeys(surrogates))
+            missing = self._missing_bytes  # the library drops them without a word
+            return "".join(one for one in dict.fromkeys(text) if is_surrogate(one) or missing & {*one.encode("utf-8")})
         missing = code_points(text)[self._character_table.encode(text) == UNKNOWN]
         return "".join(map(chr, dict.fromkeys(missing.tolist())))
 
@@ -261,6 +266,10 @@ class TextTokenizer:
         return CharacterTable({token: token_id for token, token_id in self._ids.items() if len(token) == 1})
 
     @cached_property
+    def _missing_bytes(self) -> frozenset[int]:
+        return missing_bytes(self._token_bytes) if self.kind == "bpe" else frozenset()
+
+    @cached_property
     def _library_with_specials(self) -> library.Tokenizer:
         return _parse(self._text)  # an object of its own: the switch on a shared one would be seen by other threads
 
@@ -288,7 +297,7 @@ class TextTokenizer:
         if UNKNOWN in ids:
             raise TokenizerError(
                 f"text made of the {self.vocab_size - len(self.special_tokens)} characters this tokenizer knows",
-                came=_named(self.unknown_characters(text)),
+                came=f"the unknown {named(self.unknown_characters(text))}",
                 remedy="leave them out, or train on text that has them",
             )
         return ids
@@ -358,7 +367,8 @@ def load_tokenizer(path: str | os.PathLike[str], *, end_of_text: str | None = No
             f"a tokenizer.json in UTF-8 at {path}", came=f"a file that cannot be read ({error})", remedy="check it"
         ) from error
     try:
-        return TextTokenizer(definition, end_of_text=end_of_text, configured_end=_configured_end(path))
+        end, beginning = (_configured(path, name) for name in ("eos_token", "bos_token"))
+        return TextTokenizer(definition, end_of_text=end_of_text, configured_end=end, configured_beginning=beginning)
     except TokenizerError as error:
         raise TokenizerError(f"{error.expected} in {path}", came=error.came, remedy=error.remedy) from error
 
@@ -375,9 +385,9 @@ def _parse(definition: str) -> library.Tokenizer:
     return parsed
 
 
-def _configured_end(path: Path) -> str | None:
+def _configured(path: Path, name: str) -> str | None:
     try:
-        configured = json.loads(path.with_name("tokenizer_config.json").read_bytes()).get("eos_token")
+        configured = json.loads(path.with_name("tokenizer_config.json").read_bytes()).get(name)
     except (OSError, ValueError, AttributeError):
         return None
     return configured.get("content") if isinstance(configured, dict) else configured
@@ -391,22 +401,6 @@ def _require_end_of_text(found: str | None, asked: str | None) -> str:
             remedy="name one of its tokens as eos_token in a tokenizer_config.json beside it",
         )
     return found
-
-
-def _named(characters: str) -> str:
-    names = ", ".join(f"{_name(character)} (U+{ord(character):04X})" for character in characters[:_NAMED_UNKNOWNS])
-    more = f" and {len(characters) - _NAMED_UNKNOWNS} more" if len(characters) > _NAMED_UNKNOWNS else ""
-    return f"the unknown {names}{more}"
-
-
-def _name(character: str) -> str:
-    if character.isprintable() and not character.isspace() and not unicodedata.combining(character):
-        return repr(character)
-    return _CONTROLS.get(character) or unicodedata.name(character, "character").lower()
-
-
-def _no_ids() -> Ids:
-    return np.zeros(0, dtype=np.int64)
 
 
 def _write_whole(path: Path, text: str) -> None:
