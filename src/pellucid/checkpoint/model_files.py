@@ -17,7 +17,8 @@ from torch import Tensor
 
 from pellucid import own_parts
 from pellucid.checkpoint.durable import write_durably
-from pellucid.checkpoint.tensor_file import load_weights, plain_names, read_tensors, without_copies, write_tensors
+from pellucid.checkpoint.stored_tensors import StoredTensors
+from pellucid.checkpoint.tensor_file import plain_names, read_weights, without_copies, write_tensors
 from pellucid.errors import ModelFileError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
@@ -100,22 +101,35 @@ def read_model(folder: Path) -> TransformerLM:
     path = folder / WEIGHTS
     if not path.exists():
         raise ModelFileError(f"{WEIGHTS} beside {CONFIG}", came=f"none in '{folder}'", remedy="train or copy it first")
-    tensors = read_tensors(path)
-    model = empty_model(config)
-    widest = torch.uint8
-    for tensor in tensors.values():
-        widest = torch.promote_types(widest, tensor.dtype)
-    if widest.is_floating_point:
-        model.to(widest)
-    load_weights(model, tensors, f"'{path}'")
+    stored = StoredTensors(path)
+    model = empty_model(config, number_type(stored))
+    read_weights(model, stored, f"'{path}'")
     return model.eval()
 
 
-def empty_model(config: ModelConfig) -> TransformerLM:
-    """A model whose weights hold nothing yet: quick to make, and no random stream is touched."""
+def number_type(stored: StoredTensors) -> torch.dtype | None:
+    """The number type that holds all tensors of a file; float32 for float16, in which scores overflow at 65,504."""
+    widest = torch.uint8
+    for name in stored:
+        widest = torch.promote_types(widest, stored.number_type(name))
+    if widest == torch.float16:
+        return torch.float32
+    return widest if widest.is_floating_point else None
+
+
+def empty_model(config: ModelConfig, dtype: torch.dtype | None = None) -> TransformerLM:
+    """A model whose weights hold nothing yet: quick to make, and no random stream is touched.
+
+    Args:
+        config: What it is.
+        dtype: The number type of its weights. Default: torch's own.
+    """
     if config.own_parts:  # it may hold more than weights, and draw them
         with torch.random.fork_rng(devices=[]):
-            return TransformerLM(config)
+            return TransformerLM(config).to(dtype)
     with torch.device("meta"):
         model = TransformerLM(config)
-    return model.to_empty(device="cpu")
+    # As `to_empty` does, save that `empty_like` loads torch's compiler, which takes a second.
+    return model._apply(
+        lambda meta: torch.empty(meta.shape, dtype=dtype if dtype and meta.is_floating_point() else meta.dtype)
+    )

@@ -5,7 +5,7 @@ Read next: model_files.py.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from pellucid.checkpoint.durable import replacing
+from pellucid.checkpoint.stored_tensors import StoredTensors
 from pellucid.errors import ModelFileError
 
 WRAPPER_PREFIX = re.compile(r"(^|(?<=\.))(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
@@ -106,19 +107,35 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | 
         ModelFileError: naming what is missing, left over or of another shape.
     """
     tensors = plain_names(tensors)
+    targets = _targets(model, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, source, tensors.get)
+    for name, target in targets.items():
+        target.copy_(tensors[name])
+
+
+def read_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "the file") -> None:
+    """The same from a file, each tensor read where it belongs: nothing is in memory twice."""
+    names = {WRAPPER_PREFIX.sub("", name): name for name in stored}
+    shapes = {name: stored.shape(theirs) for name, theirs in names.items()}
+    for name, target in _targets(model, shapes, source, lambda name: stored.read(names[name])).items():
+        stored.read_into(names[name], target)
+
+
+def _targets(
+    model: nn.Module, shapes: Mapping[str, tuple[int, ...]], source: str | Path, read: Callable[[str], Tensor | None]
+) -> dict[str, Tensor]:
+    """Where tensors of these names and shapes go, a tied pair once; refused unless they are the model's."""
     targets = plain_names(model.state_dict(keep_vars=True))
-    given = {id(targets[name]): name for name in tensors if name in targets}  # a tied pair is one tensor
+    given = {id(targets[name]): name for name in shapes if name in targets}  # a tied pair is one tensor
     problems = [f"{name} is missing" for name, target in targets.items() if id(target) not in given]
-    problems += [f"{name} is unknown" for name in tensors if name not in targets]
-    for name in tensors.keys() & targets.keys():
+    problems += [f"{name} is unknown" for name in shapes if name not in targets]
+    for name in shapes.keys() & targets.keys():
         twin = given[id(targets[name])]
-        if tensors[name].shape != targets[name].shape:
-            problems.append(f"{name} has shape {tuple(tensors[name].shape)}, not {tuple(targets[name].shape)}")
-        elif twin != name and not torch.equal(tensors[name], tensors[twin]):
+        if shapes[name] != tuple(targets[name].shape):
+            problems.append(f"{name} has shape {shapes[name]}, not {tuple(targets[name].shape)}")
+        elif twin != name and not torch.equal(read(name), read(twin)):
             problems.append(f"{name} and {twin} are tied in the model and differ in the file")
     refuse_foreign_weights(problems, f"the weights of this model in {source}")
-    for name, tensor in tensors.items():
-        targets[name].copy_(tensor)
+    return {name: targets[name] for name in given.values()}
 
 
 def refuse_foreign_weights(problems: Sequence[str], expected: str) -> None:
