@@ -252,6 +252,8 @@ def _with_paths(settings: Settings, folder: Path) -> Settings:
         settings["sources"] = tuple(str(folder / source) for source in settings["sources"])
     if settings.get("tokenizer", "").endswith(".json"):
         settings["tokenizer"] = str(folder / settings["tokenizer"])
+    if "from" in settings:
+        settings["from"] = str(folder / settings["from"])
     return {name: str(folder / value) if is_own_part(value) else value for name, value in settings.items()}
 
 

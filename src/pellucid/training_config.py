@@ -24,6 +24,8 @@ AttentionPath = Literal["auto", "written-out", "tiled", "fused"]
 Compile = Literal["auto", "on", "off"]
 MOST_THREADS = 1024  # more than any processor has cores; a hundred thousand end the process without a word
 Device = Literal["auto", "cpu", "cuda", "mps"]
+LORA_TARGETS = ("query", "key", "value", "output", "gate", "up", "down")
+"""Maps of a block that low-rank factors may stand beside."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +153,12 @@ class TrainingConfig:
     """Compute each block a second time for its gradient instead of keeping what is inside: slower, far less memory."""
     shard: bool = False
     """Under torchrun: cut weights, gradients and optimizer state over the processes (FSDP2) instead of copying them."""
+    lora: int | None = None
+    """With --from: leave the weights as they are and train low-rank factors beside them, of this rank."""
+    lora_alpha: float | None = None
+    """What the factors' product is multiplied by, times 1 / rank. Default: twice the rank."""
+    lora_targets: str = ""
+    """Which maps get factors, such as query,value. Default: query, key, value, output, gate, up and down."""
     ema: float | None = None
     """Evaluate and keep the running mean of the weights, which keeps so much of itself at each step, such as 0.99."""
     evaluations: int = 10
@@ -189,7 +197,7 @@ class TrainingConfig:
                 came=f"batch_size={self.batch_size} and tokens_per_step={self.tokens_per_step}",
                 remedy="leave out one of them",
             )
-        for name in ("steps", "batch_size", "tokens_per_step", "micro_batch_size", "threads"):
+        for name in ("steps", "batch_size", "tokens_per_step", "micro_batch_size", "threads", "lora"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"{name} of 1 or more", value, name)
         threads = self.threads
@@ -198,6 +206,16 @@ class TrainingConfig:
         _require(self.keep >= 0, "a number of checkpoints to keep of 0 or more", self.keep, "keep")
         health = self.health_interval
         _require(health is None or health >= 0, "health_interval of 0 or more", health, "health_interval")
+        alpha = self.lora_alpha
+        _require(alpha is None or 0 < alpha < float("inf"), "lora_alpha above 0", alpha, "lora_alpha")
+        unknown = [name for name in self.lora_targets.split(",") if self.lora_targets and name not in LORA_TARGETS]
+        _require(not unknown, f"lora_targets among {', '.join(LORA_TARGETS)}", ", ".join(unknown), "lora_targets")
+        if self.lora is None and (self.lora_alpha is not None or self.lora_targets):
+            raise ConfigError(
+                "lora, the rank of the factors, beside lora_alpha and lora_targets",
+                came="none",
+                remedy="add --lora 16, or leave them out",
+            )
         _require(self.ema is None or 0 < self.ema < 1, "ema between 0 and 1", self.ema, "ema")
         _require(0 <= self.seed < 2**63, "a seed from 0 to 2^63 - 1", self.seed, "seed")
         _require_choice("precision", self.precision, ("auto", "float32", "bfloat16"))

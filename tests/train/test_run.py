@@ -196,7 +196,9 @@ def test_the_same_request_in_the_same_folder_goes_on_where_it_stopped(stopped):
 def test_the_last_look_at_a_stopped_run_does_not_choose_what_is_kept(tmp_path, monkeypatch):
     """It was the best there ever was, and a run that had not been stopped would not have seen it."""
     bits = iter([9.0, 3.0, 2.0, 4.0])  # while pausing is timed; after steps 3, 4 and 6
-    monkeypatch.setattr("pellucid.train.parts.evaluate", lambda *_: Score("model", (next(bits),) * 10, (15,) * 10))
+    monkeypatch.setattr(
+        "pellucid.train.parts.evaluate", lambda *_, **__: Score("model", (next(bits),) * 10, (15,) * 10)
+    )
     finished, _ = train_small(tmp_path / "run", watch=stop_after(4))
     assert finished.best_step == 4
     assert weights_step(tmp_path / "run") == "4"  # for whoever wants to use it now

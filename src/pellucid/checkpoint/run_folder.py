@@ -4,6 +4,7 @@
       run.json            everything that was decided
       model.safetensors   weights of the best held-out step, and config.json
       tokenizer.json      the very tokenizer; a run never looks for one elsewhere
+      chat_template.jinja how a chat becomes one text, if the model knows chats
       tokens/             the text as ids
       metrics.jsonl       one JSON object for each event
       checkpoints/        complete, resumable states: the latest and the best
@@ -45,6 +46,9 @@ CONTENTS = (
     WEIGHTS,
     CONFIG,
     "tokenizer.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "adapter",
     "own_parts",
     "tokens",
     "metrics.jsonl",
@@ -68,6 +72,7 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any]) -> None:
         self.path, self.facts = path, facts
         self.tokenizer_path = path / "tokenizer.json"
+        self.chat_template_path = path / "chat_template.jinja"
         self.tokens_path = path / "tokens"
         self.metrics_path = path / "metrics.jsonl"
         self.report_path = path / "report.html"

@@ -18,5 +18,6 @@ def run_own_code(flags: TrainFlags) -> None:
         ModelFileError: if the run to go on with has not the code that it was made with.
     """
     own_parts.pinned(given(flags.model))
-    if flags.resume is not None and flags.own_code:
-        own_parts.allow_kept(read_config(Path(flags.resume)), Path(flags.resume))
+    for run in (flags.resume, flags.from_):
+        if run is not None and flags.own_code and (Path(run) / "run.json").exists():
+            own_parts.allow_kept(read_config(Path(run)), Path(run))

@@ -97,6 +97,11 @@ class TrainFlags:
     own_code: bool = False
     """Run code that a recipe names, or that lies in own_parts/ of the run to go on with: read it first.
     A FILE.py that you name in a flag needs no such word."""
+    from_: Annotated[Text, tyro.conf.arg(name="from", metavar="MODEL")] = None
+    """Go on from this model: a run, a Hugging Face folder or a .gguf file. Its shape and tokenizer are kept, and it is
+    trained gently; a .jsonl of chats (rows with messages) teaches it to answer."""
+    add_token: tuple[str, ...] = ()
+    """With --from: a special token that the model gets, such as "<|tool|>". May be said several times."""
     resume: Text = None
     """Go on with this run folder, perhaps to another number of --steps, or for some more --minutes; every other setting
     is the run's own."""
@@ -135,6 +140,8 @@ def parse_flags(words: Sequence[str]) -> TrainFlags:
     return parse(TrainFlags, words, "train")
 
 
+SPELLED = {"from_": "from"}
+"""Settings whose names are no names in Python."""
 OUTSIDE_RECIPES = frozenset({"out", "resume", "track", "own_code"})
 """Flags that say where to, and what is allowed, not what."""
 
@@ -142,7 +149,8 @@ OUTSIDE_RECIPES = frozenset({"out", "resume", "track", "own_code"})
 def recipe_fields() -> dict[str, Any]:
     """The settings outside sections that a recipe may have, and their types: those that have flags."""
     hints = get_type_hints(TrainFlags)
-    return {name: hint for name, hint in hints.items() if name not in OUTSIDE_RECIPES and name not in SECTIONS}
+    own = {name: hint for name, hint in hints.items() if name not in OUTSIDE_RECIPES and name not in SECTIONS}
+    return {SPELLED.get(name, name): hint for name, hint in own.items()}
 
 
 def as_settings(flags: TrainFlags) -> Settings:
@@ -154,8 +162,9 @@ def as_settings(flags: TrainFlags) -> Settings:
     """
     untouched, settings = TrainFlags(), {}
     for name in recipe_fields():
-        if getattr(flags, name) != getattr(untouched, name):
-            settings[name] = getattr(flags, name)
+        field_name = f"{name}_" if f"{name}_" in SPELLED else name
+        if getattr(flags, field_name) != getattr(untouched, field_name):
+            settings[name] = getattr(flags, field_name)
     for section in SECTIONS:
         settings |= {f"{section}.{name}": value for name, value in given(getattr(flags, section)).items()}
     return settings
@@ -170,6 +179,6 @@ def from_settings(settings: Settings, out: str | None = None) -> TrainFlags:
     """
     flags = TrainFlags(out=out)
     for name, value in settings.items():
-        section, _, field_name = name.rpartition(".")
+        section, _, field_name = (f"{name}_" if f"{name}_" in SPELLED else name).rpartition(".")
         setattr(getattr(flags, section) if section else flags, field_name, value)
     return flags

@@ -23,7 +23,7 @@ from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_screen import TrainScreen
 from pellucid.errors import UserError
 from pellucid.parallel import Ranks, joined_ranks
-from pellucid.train import Event, Finished, Observer, Planned, Request, Resumed, Wish, join, resume, train
+from pellucid.train import Event, Finished, Observer, Planned, Request, Resumed, Start, Wish, join, resume, train
 from pellucid.training_config import TrainingConfig
 
 EXIT_CODES: dict[int, int] = {signal.SIGINT: 130, signal.SIGTERM: 143}
@@ -115,7 +115,20 @@ def request_of(flags: TrainFlags) -> Request:
         model=given(flags.model),
         optimizer=given(flags.optimizer),
         schedule=given(flags.schedule),
+        start=_start(flags),
     )
+
+
+def _start(flags: TrainFlags) -> Start | None:
+    """The model to go on from, if one is named."""
+    if flags.from_ is not None:
+        return Start.open(Path(flags.from_), [text_argument(name) for name in flags.add_token])
+    needs = {"--add-token": flags.add_token, "--lora": flags.training.lora}
+    if wrong := [name for name, value in needs.items() if value]:
+        raise UserError(
+            f"a model that {wrong[0]} is for", came="none", remedy=f"name it with --from, or leave {wrong[0]} out"
+        )
+    return None
 
 
 def _name(sources: tuple[str, ...]) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from pellucid.cli.printable import printable
 from pellucid.cli.quoting import one_line, rows, shown
 from pellucid.cli.train_closing import closing_lines
 from pellucid.data.split import TENTHS
@@ -30,6 +31,8 @@ from pellucid.train import (
     Replanned,
     Resumed,
     Sampled,
+    StartOpened,
+    StartScored,
     StepDone,
     TextRead,
     TextTokenized,
@@ -96,6 +99,8 @@ class TrainScreen:
         match event:
             case TextRead():
                 self._text_read(event)
+            case StartOpened():
+                self.say(_opened(event))
             case TextTokenized():
                 self._tokenized(event)
             case YardsticksMeasured():
@@ -109,6 +114,9 @@ class TrainScreen:
                 self.say(f"Not used: {event.variant}, because {event.reason}.")
             case Planned():
                 self._planned(event)
+            case StartScored():
+                error = "" if event.standard_error is None else f" ± {event.standard_error:.3f}"
+                self.say(f"Before training, the model held out: {event.held_out:.3f}{error} bits per character.")
             case Resumed():
                 self._resumed(event)
             case StepDone():
@@ -163,11 +171,12 @@ class TrainScreen:
 
     def _planned(self, event: Planned) -> None:
         model, rows = event.model, event.micro_batch_size
+        row_length = event.row_length or model["context_length"]
         micro_batches = -(-event.batch_size // (event.ranks * rows))
         parts = [f"{event.ranks} processes"] if event.ranks > 1 else []
         parts += [f"{micro_batches} micro-batches"] if micro_batches > 1 else []
         parts += [counted(rows, "row") if parts else f"{rows}"]
-        product = f"{' x '.join(parts)} x {model['context_length']}"
+        product = f"{' x '.join(parts)} x {row_length}"
         exact = event.ranks * micro_batches * rows == event.batch_size
         equals = "=" if exact else f"(of {event.batch_size} rows) ="
         seconds = duration(max(1.0, event.steps * event.step_seconds))
@@ -175,7 +184,7 @@ class TrainScreen:
         layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(
             f"Plan: {event.parameters:,} weights ({layers}, {model['d_model']} wide, context"
-            f" {model['context_length']}); {steps} of {product} {equals}"
+            f" {row_length}); {steps} of {product} {equals}"
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."
         )
@@ -237,6 +246,15 @@ class TrainScreen:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+
+def _opened(event: StartOpened) -> str:
+    """The model that the run begins with."""
+    new = f", among them new {', '.join(map(printable, event.new_tokens))}" if event.new_tokens else ""
+    return (
+        f"From: {one_line(event.name, NAME_CELLS)}, {event.parameters:,} weights, with its own"
+        f" {event.vocab_size:,} tokens{new}; it can read {event.context_length:,} at once."
+    )
 
 
 def _change(event: Replanned | MicroBatchHalved | Extended | CoolingDown) -> str:

@@ -71,6 +71,8 @@ class TokenWriter:
         self._tokenizer, self._text = tokenizer, text
         self._type = token_type_for(tokenizer.vocab_size)
         self._end_of_text = np.array([tokenizer.end_of_text_id])
+        begins = [one for one in tokenizer.beginning_ids if one != tokenizer.end_of_text_id]
+        self._opening = np.array([tokenizer.end_of_text_id, *begins])  # some models read no text without their own
         self._keeps, begun = state is not None, state or WriterState()
         self._num_tokens, self._largest = begun.num_tokens, begun.largest_id
         self._characters, self._num_documents = begun.characters, begun.num_documents
@@ -104,14 +106,15 @@ class TokenWriter:
                 self._partial.unlink(missing_ok=True)
 
     def begin_document(self, *, tenth: int) -> None:
-        """Open a document of this tenth of the text: writes the end-of-text token that it begins with.
+        """Open a document of this tenth of the text: writes the end-of-text token that it begins with, and what the
+        tokenizer puts before every text, if anything.
 
         Args:
             tenth: 0 to 9.
         """
         self._close_document()
         self._open = [self._num_tokens, 0, 0, tenth]
-        self._append(self._end_of_text)
+        self._append(self._opening)
 
     def add(self, ids: np.ndarray, *, characters: int, escaped: int = 0) -> None:
         """Append ids to the open document.

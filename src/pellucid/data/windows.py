@@ -21,7 +21,7 @@ IGNORED = -100  # the target that no loss counts, torch's own
 
 
 def windows(
-    ids: np.ndarray, *, context_length: int, batch_size: int, end_of_text_id: int
+    ids: np.ndarray, *, context_length: int, batch_size: int, end_of_text_id: int, start_id: int | None = None
 ) -> Iterator[tuple[Int64[Tensor, "row position"], Int64[Tensor, "row position"]]]:
     """Cut a passage into batches of windows, all of one shape.
 
@@ -30,6 +30,8 @@ def windows(
         context_length: Length of a window.
         batch_size: Windows in a batch; the last is filled up with rows that are not scored.
         end_of_text_id: Fills inputs, and is never scored.
+        start_id: What stands before each text's first token, if that is another: then a passage begins with it, and
+            it is never scored either.
 
     Yields:
         Inputs, and targets in which `IGNORED` is not scored.
@@ -40,11 +42,14 @@ def windows(
         [[[1, 2, 3], [4, -100, -100]]]
     """
     room = context_length * batch_size
+    unscored = [end_of_text_id, end_of_text_id if start_id is None else start_id]
+    if len(ids) > 1 and ids[1] != end_of_text_id and ids[1] == start_id:
+        ids = ids[1:]  # as the model is used: a text begins with that token, and nothing stands before it
     for start in range(0, len(ids) - 1, room):
         stretch = np.asarray(ids[start : start + room + 1], dtype=np.int64)
         inputs = np.full(room, end_of_text_id)
         targets = np.full(room, IGNORED)
         inputs[: len(stretch) - 1] = stretch[:-1]
-        targets[: len(stretch) - 1] = np.where(stretch[1:] == end_of_text_id, IGNORED, stretch[1:])
+        targets[: len(stretch) - 1] = np.where(np.isin(stretch[1:], unscored), IGNORED, stretch[1:])
         shape = (batch_size, context_length)
         yield torch.from_numpy(inputs.reshape(shape)), torch.from_numpy(targets.reshape(shape))

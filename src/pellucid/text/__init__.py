@@ -18,6 +18,7 @@ from pellucid.text.encoding_worker import Answer, Stretch
 from pellucid.text.fitting import fitted
 from pellucid.text.graphemes import GraphemeStream, crop, graphemes
 from pellucid.text.listed_vocabulary import ListedVocabulary, TokenKind, listed_byte_pairs, listed_pieces
+from pellucid.text.new_tokens import with_new_tokens
 from pellucid.text.scripts import letters_by_script
 from pellucid.text.splitting import GPT2_SPLIT, QWEN35_SPLIT
 from pellucid.text.tally import Tally, tally
@@ -66,4 +67,5 @@ __all__ = [
     "train_byte_pairs",
     "train_byte_pairs_by_hand",
     "visible",
+    "with_new_tokens",
 ]

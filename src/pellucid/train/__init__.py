@@ -27,6 +27,8 @@ from pellucid.train.events import (
     Resumed,
     Sampled,
     Saved,
+    StartOpened,
+    StartScored,
     StepDone,
     TextRead,
     TextTokenized,
@@ -37,6 +39,7 @@ from pellucid.train.progress import Wish
 from pellucid.train.recipe import PRESETS, Recipe, choose_recipe
 from pellucid.train.request import Request
 from pellucid.train.run import join, resume, train
+from pellucid.train.start import Start
 from pellucid.train.variant import Variant, loss_function
 
 __all__ = [
@@ -58,6 +61,9 @@ __all__ = [
     "Resumed",
     "Sampled",
     "Saved",
+    "Start",
+    "StartOpened",
+    "StartScored",
     "StepDone",
     "TextRead",
     "TextTokenized",

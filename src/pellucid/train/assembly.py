@@ -19,17 +19,18 @@ from pellucid.optim import cut_like
 from pellucid.parallel import ALONE, Ranks
 from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
-from pellucid.train.events import Extended, MicroBatchHalved, Noticed, Observer, Planned
+from pellucid.train.events import Extended, MicroBatchHalved, Noticed, Observer, Planned, StartScored
 from pellucid.train.loop import Loop
 from pellucid.train.machine import give_back_memory
 from pellucid.train.material import Material
 from pellucid.train.memory import available_bytes, estimate_memory, too_much
 from pellucid.train.parts import Parts
 from pellucid.train.plan import affordable_evaluations, extended, last_step_at, plan_steps
-from pellucid.train.progress import Progress, restore
+from pellucid.train.progress import Progress, figures, restore
 from pellucid.train.recipe import Recipe, with_decay
 from pellucid.train.request import minutes_of
 from pellucid.train.sample import Sampler
+from pellucid.train.start import Start
 from pellucid.train.trial import attention_path, choose_variant, sharded_variant, time_some_steps, time_steps
 from pellucid.train.variant import Variant, checkpoint_activations
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
@@ -45,13 +46,14 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     """
     training, folder, ranks = parts.training, parts.folder, parts.ranks
     minutes = minutes_of(training)
-    fresh = {name: tensor.clone() for name, tensor in parts.model.state_dict().items()}
+    fresh = {name: tensor.clone() for name, tensor in moved_state(parts.model).items()}
     parts.optimizer = recipe.optimizer
     if training.shard and ranks.count == 1:
         told = "--shard has nothing to share out: this one process holds the whole model."
         parts.observe(Noticed(step=0, kind="shard", sentence=told))
     _warn_of_memory(parts)
-    pause_seconds = ranks.largest(parts.time_pause())
+    seconds, before = parts.time_pause()
+    pause_seconds = ranks.largest(seconds)
     deadline = last_step_at(begun, minutes, pause_seconds)
     evaluations = ranks.from_first(affordable_evaluations(training.evaluations, deadline, pause_seconds))
     parts.training = training = replace(training, evaluations=evaluations)
@@ -67,9 +69,13 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     if ranks.is_first:
         environment = {"environment": facts.environment(next(parts.model.parameters()).device)}
         kept = {"plan": planned.as_json(), "model": asdict(parts.model.config)}
+        if before is not None:
+            kept["before"] = figures(before)
         folder.save_config(parts.model.config)
         folder.write_run(folder.facts | environment | kept)
     parts.observe(planned)
+    if before is not None:
+        parts.observe(StartScored(**figures(before)))
     return parts.loop(
         variant,
         schedule=recipe.schedule,
@@ -128,15 +134,30 @@ def parts_of(
     observe: Observer,
     ranks: Ranks = ALONE,
     checkpoint: Checkpoint | None = None,
+    start: Start | None = None,
 ) -> Parts:
-    """The parts of the run that a folder's run.json describes: new, or as a checkpoint has them."""
+    """The parts of the run that a folder's run.json describes: new, or as a checkpoint has them.
+
+    Args:
+        folder: The run's.
+        material: What it learns from.
+        observe: Hears every event.
+        ranks: Who takes part.
+        checkpoint: Where to go on.
+        start: The model that a new run begins with, if it is open already.
+    """
     config = folder.facts["config"]
     training, recipe = TrainingConfig(**config["training"]), Recipe.of_json(config)
-    if checkpoint is None:
-        model = fresh_model(recipe, material.tokenizer.vocab_size, training, ranks.local_rank)
-    else:
+    if checkpoint is not None:
         model = model_again(folder, checkpoint, training, ranks.local_rank)
-    sizes = {"context_length": model.config.context_length, "batch_size": recipe.batch_size}
+    elif begun_from := folder.facts.get("from"):
+        start = start or Start.again(begun_from)
+        changes = {name: value for name, value in recipe.model.items() if name == "dropout"}
+        model = _ready(start.model(changes), training.device, training, ranks.local_rank).train()
+    else:
+        model = fresh_model(recipe, material.tokenizer.vocab_size, training, ranks.local_rank)
+    context_length = recipe.model.get("context_length", model.config.context_length)
+    sizes = {"context_length": context_length, "batch_size": recipe.batch_size}
     return Parts(
         folder=folder,
         material=material,
@@ -169,10 +190,16 @@ def model_again(folder: RunFolder, checkpoint: Checkpoint, training: TrainingCon
     return _ready(model, folder.facts["plan"]["device"], training, rank).train()
 
 
+def moved_state(model: TransformerLM) -> dict[str, Tensor]:
+    """Everything of a model's state that training may move, by name."""
+    frozen = {name for name, weight in model.named_parameters(remove_duplicate=False) if not weight.requires_grad}
+    return {name: tensor for name, tensor in model.state_dict().items() if name not in frozen}
+
+
 def put_back(model: TransformerLM, weights: dict[str, Tensor]) -> None:
     """Give a model, whole or cut over ranks, the weights it had."""
     with torch.no_grad():
-        for name, tensor in model.state_dict().items():
+        for name, tensor in moved_state(model).items():
             tensor.copy_(cut_like(weights[name], tensor))
 
 
@@ -240,6 +267,7 @@ def _warn_of_memory(parts: Parts) -> None:
     device, config = next(parts.model.parameters()).device, parts.model.config
     available = available_bytes(device)
     share = -(-parts.batches.batch_size // parts.ranks.count)
+    config = replace(config, context_length=parts.batches.context_length)
     variant = Variant(attention=attention_path(config.context_length))
     rows = min(parts.training.micro_batch_size or share, share)
     if available and (advice := too_much(_memory(parts, variant), config, rows, available)):
@@ -267,6 +295,10 @@ def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *,
         ranks=parts.ranks.count,
         used_up=used_up and parts.training.steps is None,
         optimizer=asdict(parts.optimizer),
-        memory_bytes=_memory(parts, variant)(model.config, min(parts.training.micro_batch_size or share, share)),
+        memory_bytes=_memory(parts, variant)(
+            replace(model.config, context_length=batches.context_length),
+            min(parts.training.micro_batch_size or share, share),
+        ),
+        row_length=batches.context_length if batches.context_length < model.config.context_length else None,
         out=facts.as_text(parts.folder.path),
     )

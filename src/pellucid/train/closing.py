@@ -47,6 +47,7 @@ def carry_out(
         planned_steps=state.planned_steps,
         best_step=state.best_step,
         **_judged(state, material, yardsticks),
+        **_beside_before(state, folder.facts.get("before")),
         train=state.train,
         copied=copied.text,
         usually_shared=max((passage.text for passage in shared), key=len, default=""),
@@ -87,3 +88,13 @@ def _judged(state: Progress, material: Material, yardsticks: YardsticksMeasured 
         "ngram_lead": lead,
         "ngram_lead_error": lead_error,
     }
+
+
+def _beside_before(state: Progress, before: dict[str, Any] | None) -> dict[str, Any]:
+    """What `Finished` says beside what the model that the run began with made of the same passages."""
+    if before is None or not state.best_bits:
+        return {}
+    lengths = tuple(before["passage_characters"])
+    was = Score("", tuple(before["passage_bits"]), lengths)
+    gain, gain_error = Score("", state.best_bits, lengths).lead_over(was)
+    return {"before": was.bits_per_character, "gain": gain, "gain_error": gain_error}

@@ -19,17 +19,26 @@ from pellucid.yardsticks import Score
 TOKENS_AT_ONCE = 4096  # rows x context; more does not run faster on a CPU and needs more memory
 
 
-def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> Score | None:
+def evaluate(
+    model: TransformerLM,
+    data: PreparedData,
+    end_of_text_id: int,
+    *,
+    start_id: int | None = None,
+    context_length: int | None = None,
+) -> Score | None:
     """Bits the model spends on each held-out passage; None if nothing is held out.
 
     Args:
         model: In any mode; it is left in the same one, and no random stream is touched.
         data: Whose held-out passages are scored.
         end_of_text_id: What each passage begins with.
+        start_id: What stands before a text's first token, if it is another.
+        context_length: Length of a window. Default: the model's.
     """
     if not data.held_out:
         return None
-    context_length = model.config.context_length
+    context_length = context_length or model.config.context_length
     longest = max(len(piece.tokens) for piece in data.held_out) - 1
     context_length = min(context_length, max(longest, 1))
     batch_size = max(1, min(TOKENS_AT_ONCE // context_length, -(-longest // context_length)))
@@ -39,7 +48,11 @@ def evaluate(model: TransformerLM, data: PreparedData, end_of_text_id: int) -> S
         for piece in data.held_out:
             nats = 0.0
             for inputs, targets in windows(
-                piece.tokens, context_length=context_length, batch_size=batch_size, end_of_text_id=end_of_text_id
+                piece.tokens,
+                context_length=context_length,
+                batch_size=batch_size,
+                end_of_text_id=end_of_text_id,
+                start_id=start_id,
             ):
                 total, _ = summed_cross_entropy(model(inputs.to(device)), targets.to(device))
                 nats += float(total)

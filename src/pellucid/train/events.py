@@ -38,6 +38,19 @@ class TextRead(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StartOpened(Event):
+    """The run begins with a model that has learned already."""
+
+    name: str
+    parameters: int
+    vocab_size: int
+    """How many ids its tokenizer has, new ones included."""
+    context_length: int
+    new_tokens: tuple[str, ...] = ()
+    """Special tokens that it gets."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextTokenized(Event):
     """The tokenizer is ready and both sides of the split are ids."""
 
@@ -120,6 +133,8 @@ class Planned(Event):
     tokens_per_step: int
     steps: int
     epochs: float
+    row_length: int | None = None
+    """Tokens in a row, where they are fewer than the model can read."""
     epochs_of_parts: tuple[float, ...] = ()
     """Of several texts that are mixed, how often each is read."""
     packed_documents: int = 0
@@ -139,6 +154,19 @@ class Planned(Event):
     memory_bytes: int = 0
     """What the run is expected to need at most; 0: nobody has estimated it."""
     out: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartScored(Event):
+    """What the model that the run begins with makes of the held-out text, before anything is learned from the rest."""
+
+    held_out: float
+    """Bits per character."""
+    standard_error: float | None
+    held_out_even: float
+    held_out_odd: float
+    passage_bits: Sequence[float]
+    passage_characters: Sequence[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +339,12 @@ class Finished(Event):
     ngram_lead: float = 0.0
     """By how many bits per character the model is better than the best n-gram, passage by passage."""
     ngram_lead_error: float | None = None
+    """Its standard error."""
+    before: float | None = None
+    """Held-out bits per character of the model that the run began with."""
+    gain: float = 0.0
+    """By how many of them the run has made it better, passage by passage."""
+    gain_error: float | None = None
     """Its standard error."""
     copied: str = ""
     """The longest passage of the sample that stands in the training text."""

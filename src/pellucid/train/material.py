@@ -20,6 +20,7 @@ from pellucid.data import (
     split_of,
     training_texts,
 )
+from pellucid.errors import DataError
 from pellucid.text import TextTokenizer, character_tokenizer, choose_vocabulary, load_tokenizer, train_byte_pairs
 from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
@@ -63,15 +64,32 @@ class Material:
         return [text[:characters] for text in pieces]
 
 
-def make_material(sources: Sources | PreparedText, recipe: Recipe, folder: Path, observe: Observer) -> Material:
-    """Learn or load the tokenizer, and encode the text into token files in `folder`; or open what is prepared."""
+def make_material(
+    sources: Sources | PreparedText,
+    recipe: Recipe,
+    folder: Path,
+    observe: Observer,
+    tokenizer: TextTokenizer | None = None,
+) -> Material:
+    """Learn or load the tokenizer, and encode the text into token files in `folder`; or open what is prepared.
+
+    Args:
+        sources: The text.
+        recipe: Says which tokenizer, and how much of the text.
+        folder: Where the token files go.
+        observe: Hears what became of it.
+        tokenizer: That of the model to go on from, if the run does.
+
+    Raises:
+        DataError: if what is prepared has another tokenizer than the model.
+    """
     if isinstance(sources, PreparedText):
-        tokenizer, reason = sources.tokenizer(), ""
+        tokenizer, reason = _of_prepared(sources, tokenizer), ""
         data = sources.data(tokenizer)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / PREPARED).write_text(json.dumps(sources.facts(), indent=1), encoding="utf-8")
     else:
-        tokenizer, reason = make_tokenizer(sources, recipe)
+        tokenizer, reason = (tokenizer, "") if tokenizer else make_tokenizer(sources, recipe)
         data = prepare(sources, tokenizer, folder, most_characters=recipe.most_characters or math.inf)
     split = sources.split if isinstance(sources, PreparedText) else split_of(sources)
     observe(
@@ -95,6 +113,18 @@ def reopen_material(folder: Path, tokenizer_path: Path) -> Material:
         text = PreparedText.reopen(json.loads((folder / PREPARED).read_bytes()))
         return Material(tokenizer, text.data(tokenizer))
     return Material(tokenizer, open_prepared(folder, tokenizer))
+
+
+def _of_prepared(text: PreparedText, wanted: TextTokenizer | None) -> TextTokenizer:
+    """The tokenizer of what is prepared, which must be that of the model to go on from, if there is one."""
+    tokenizer = text.tokenizer()
+    if wanted is not None and wanted.fingerprint != tokenizer.fingerprint:
+        raise DataError(
+            f"text prepared with the model's tokenizer ({wanted.vocab_size:,} ids, {wanted.fingerprint[:12]})",
+            came=f"another's ({tokenizer.vocab_size:,} ids, {tokenizer.fingerprint[:12]})",
+            remedy="prepare it anew with --tokenizer and the model's tokenizer.json, or give the text itself",
+        )
+    return tokenizer
 
 
 def make_tokenizer(sources: Sources, recipe: Recipe) -> tuple[TextTokenizer, str]:

@@ -77,12 +77,14 @@ class Parts:
 
         Ranks that hold the whole model share the passages; those of a model that is cut go through all together.
         """
-        data, end_of_text_id = self.material.data, self.material.tokenizer.end_of_text_id
+        data, tokenizer = self.material.data, self.material.tokenizer
+        how = {"end_of_text_id": tokenizer.end_of_text_id, "start_id": tokenizer.start_id}
+        how["context_length"] = self.batches.context_length
         if self.ranks.count == 1 or is_sharded(self.model) or not data.held_out:
-            return evaluate(self.model, data, end_of_text_id)
+            return evaluate(self.model, data, **how)
         mine = slice(self.ranks.rank, None, self.ranks.count)
         bits = [0.0] * len(data.held_out)
-        if score := evaluate(self.model, replace(data, held_out=data.held_out[mine]), end_of_text_id):
+        if score := evaluate(self.model, replace(data, held_out=data.held_out[mine]), **how):
             bits[mine] = score.bits
         return Score("model", tuple(self.ranks.sum(bits)), tuple(piece.characters for piece in data.held_out))
 
@@ -92,12 +94,12 @@ class Parts:
             return self.sampler.prompt, ""
         return self.sampler.prompt, self.sampler(self.model)
 
-    def time_pause(self) -> float:
-        """Seconds that an evaluation with its sample takes."""
+    def time_pause(self) -> tuple[float, Score | None]:
+        """Seconds that an evaluation with its sample takes; and its score, of a model that had learned before."""
         begun = time.monotonic()
-        self.evaluate()
+        score = self.evaluate()
         self.sample()
-        return time.monotonic() - begun
+        return time.monotonic() - begun, score if "from" in self.folder.facts else None
 
     def loop(self, variant: Variant, **rest: Any) -> Loop:
         """The loop over these parts; `rest` are its other fields."""

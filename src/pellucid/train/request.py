@@ -14,10 +14,14 @@ from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import TextRead
+from pellucid.train.gentle_recipe import FACTORS_RATE, choose_gentle_recipe
 from pellucid.train.recipe import Recipe, choose_recipe
+from pellucid.train.start import Start
 from pellucid.training_config import TrainingConfig
 
 DEFAULT_MINUTES = 5.0
+CHANGEABLE = frozenset({"context_length", "dropout"})
+"""Fields of a model to go on from that may be others: of its rows, and one without weights."""
 
 
 def minutes_of(training: TrainingConfig) -> float | None:
@@ -43,6 +47,8 @@ class Request:
     """Fields of ModelConfig to put over the recipe's; likewise the next two."""
     optimizer: dict[str, Any] = field(default_factory=dict)
     schedule: dict[str, Any] = field(default_factory=dict)
+    start: Start | None = None
+    """The model to go on from; None begins with new weights."""
 
     @property
     def split(self) -> Split:
@@ -60,12 +66,11 @@ class Request:
         Raises:
             ConfigError: if that makes no model.
         """
-        minutes, letters = self.minutes or DEFAULT_MINUTES, len(self.sources.alphabet)
-        chosen = choose_recipe(self.sources.characters, minutes, self.preset, letters)
         device = check_device(self.training.device, Capabilities.of_this_machine())
+        chosen = self._chosen(device)
         everything = device != "cpu" or self.training.steps is not None
         if isinstance(self.sources, PreparedText):
-            self._require_own_tokenizer()
+            self._require_own_tokenizer("a prepared folder", "prepare the text anew with it")
             chosen, everything = replace(chosen, tokenizer=None), True
         recipe = replace(
             chosen,
@@ -87,13 +92,46 @@ class Request:
             )
         return recipe
 
-    def _require_own_tokenizer(self) -> None:
+    def _chosen(self, device: str) -> Recipe:
+        """The planner's recipe for this text, or for this text and the model it goes on from."""
+        if self.start is None:
+            minutes, letters = self.minutes or DEFAULT_MINUTES, len(self.sources.alphabet)
+            return choose_recipe(self.sources.characters, minutes, self.preset, letters)
+        self._require_own_shape(self.start)
+        return choose_gentle_recipe(
+            self.start.model_config,
+            self.start.num_parameters,
+            self.sources.characters,
+            device=device,
+            rate=FACTORS_RATE if self.training.lora else 1.0,
+        )
+
+    def _require_own_shape(self, start: Start) -> None:
+        """Refuse what would make another model than the one to go on from."""
+        self._require_own_tokenizer("the model", "leave --from out to begin anew with it")
+        fixed = [f"--model.{name.replace('_', '-')}" for name in self.model if name not in CHANGEABLE]
+        fixed += [f"--preset {self.preset}"] * (self.preset != "default")
+        if fixed:
+            raise ConfigError(
+                "the shape of the model to go on from, whose weights it is the shape of",
+                came=f"{fixed[0]} beside --from",
+                remedy="leave it out; --model.dropout, and rows of a shorter --model.context-length, may be chosen",
+            )
+        asked, most = self.model.get("context_length"), start.model_config.context_length
+        if asked and asked > most:
+            raise ConfigError(
+                f"rows of at most {most:,} tokens, the context of the model to go on from",
+                came=f"--model.context-length {asked:,}",
+                remedy="choose a shorter one",
+            )
+
+    def _require_own_tokenizer(self, whose: str, remedy: str) -> None:
         if self.tokenizer or self.vocab_size:
             asked = f"the tokenizer {self.tokenizer}" if self.tokenizer else f"vocab_size={self.vocab_size}"
             raise ConfigError(
-                "a prepared folder's own tokenizer, which its tokens were made with",
+                f"{whose}'s own tokenizer, which its tokens were made with",
                 came=f"{asked} beside it",
-                remedy="leave it out, or prepare the text anew with it",
+                remedy=f"leave it out, or {remedy}",
             )
 
     def _with_tokens_per_step(self, recipe: Recipe) -> Recipe:
@@ -101,7 +139,7 @@ class Request:
         tokens = self.training.tokens_per_step
         if tokens is None:
             return recipe
-        context_length = recipe.model_config(recipe.vocab_size or recipe.least_vocab_size).context_length
+        context_length = self._context_length(recipe, recipe.vocab_size or recipe.least_vocab_size)
         if tokens % context_length:
             less = tokens // context_length * context_length
             nearest = " or ".join(f"{number:,}" for number in (less, less + context_length) if number)
@@ -122,9 +160,7 @@ class Request:
                 came=f"{recipe.vocab_size:,}",
                 remedy="lower it; 512 to 8,192 fits most texts",
             )
-        model = recipe.model_config(min(recipe.vocab_size or recipe.least_vocab_size, largest))
-        own_parts.check(model)
-        context_length = model.context_length
+        context_length = self._context_length(recipe, min(recipe.vocab_size or recipe.least_vocab_size, largest))
         most = num_bytes + len(self.sources.documents) + TENTHS + 1  # each document, and each tenth, ends with a token
         if context_length + 1 > most:
             raise DataError(
@@ -132,6 +168,15 @@ class Request:
                 came=f"a text of {num_bytes:,} bytes, which can make no more than {most:,}",
                 remedy=f"choose a context_length below {num_bytes:,}, or give a longer text",
             )
+
+    def _context_length(self, recipe: Recipe, vocab_size: int) -> int:
+        """Tokens in a row; the model is made to see whether it can be."""
+        if self.start is not None:
+            self.start.config({name: value for name, value in recipe.model.items() if name == "dropout"})
+            return recipe.model["context_length"]
+        model = recipe.model_config(vocab_size)
+        own_parts.check(model)
+        return model.context_length
 
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
@@ -156,4 +201,4 @@ class Request:
             "seed": self.training.seed,
             "data": facts.of_sources(self.sources, facts.as_text(self.name)) | {"held_out": asdict(self.split)},
             "config": {**recipe.as_json(), "training": asdict(self.training)},
-        }
+        } | ({} if self.start is None else self.start.facts())

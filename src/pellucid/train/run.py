@@ -74,8 +74,13 @@ def train(
         with folder.lock(discard_on_failure=True), reproducible(training.threads, onednn=None):
             heard = watched(_recorded(folder, observe), Watcher())
             heard(request.text_read())
-            material = make_material(request.sources, recipe, folder.tokens_path, heard)
+            if request.start:
+                heard(request.start.opened())
+            tokenizer = request.start.tokenizer if request.start else None
+            material = make_material(request.sources, recipe, folder.tokens_path, heard, tokenizer)
             material.tokenizer.save(folder.tokenizer_path)
+            if request.start and request.start.chat_template:
+                folder.chat_template_path.write_text(request.start.chat_template, encoding="utf-8", newline="")
             yardsticks = measure(request.sources, heard)
             made = {
                 "tokenizer": facts.of_tokenizer(material.tokenizer),
@@ -85,7 +90,8 @@ def train(
             folder.settle()
             onednn = torch.get_float32_matmul_precision() == "medium"
             ranks.from_first(Order(path=str(folder.path), threads=training.threads, onednn=onednn).__dict__)
-            loop = assemble(parts_of(folder, material, heard, ranks), recipe, begun=begun)
+            parts = parts_of(folder, material, heard, ranks, start=request.start)
+            loop = assemble(parts, recipe, begun=begun)
             return carry_out(loop, material, yardsticks, watch, begun=begun)
 
 
@@ -259,9 +265,11 @@ def _require_same(folder: RunFolder, decided: dict[str, Any]) -> None:
             came=", ".join(f"config.training.{name} is {asked[name]}, and was {was[name]}" for name in other),
             remedy=f"to go on to another last step, say pellucid train --resume {folder.path} --steps N",
         )
-    folder.require_same(
-        decided | {"data": decided["data"] | {"name": name}, "config": config | {"training": said | unsaid}}
-    )
+    begun_from = decided.get("from")
+    if begun_from and "from" in folder.facts:  # the same model may lie elsewhere
+        begun_from = begun_from | {"path": folder.facts["from"]["path"]}
+    same = {"data": decided["data"] | {"name": name}, "config": config | {"training": said | unsaid}}
+    folder.require_same(decided | same | {"from": begun_from}, ("config", "data", "seed", "from"))
 
 
 def _latest(folder: RunFolder) -> Path:

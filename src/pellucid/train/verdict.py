@@ -28,7 +28,22 @@ def verdict(event: Finished) -> list[str]:
             f"Too short to be tested: {unseen:,} of the {characters:,} held-out characters never stand in the text that"
             " was learned from, so no figure says anything; more text would help."
         ]
-    return [in_words(event), " ".join(filter(None, (in_figures(event), against_the_table(event), kept_step(event))))]
+    figures = in_figures(event), against_the_table(event), kept_step(event)
+    return [in_words(event), " ".join(filter(None, figures)), *filter(None, [since_before(event)])]
+
+
+def since_before(event: Finished) -> str:
+    """Whether the run has made the model that it began with any better."""
+    if event.before is None:
+        return ""
+    error = event.gain_error or 0.0
+    figure = f"{abs(event.gain):.3f}" + ("" if event.gain_error is None else f" ± {error:.3f}")
+    was = f"Before training it was {event.before:.3f}"
+    if abs(event.gain) <= error:
+        return f"{was}: no better and no worse, the difference of {figure} bits is within its error."
+    if event.gain > 0:
+        return f"{was}: the run made it better by {figure} bits."
+    return f"{was}: the run made it worse by {figure} bits; lower learning rates, or more text like this, would help."
 
 
 def _train(event: Finished) -> str:
