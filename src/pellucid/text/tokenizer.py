@@ -35,6 +35,7 @@ from pellucid.text.definition import (
     kind_of,
     may_be_cut,
     missing_bytes,
+    outline_of,
 )
 from pellucid.text.splitting import cut_between_words, special_finder
 
@@ -119,11 +120,10 @@ class TextTokenizer:
         self.configured_end, self.configured_beginning = configured_end, configured_beginning
         self._library = _parse(definition)
         self._library.encode_special_tokens = True  # the library's name for: leave their text a text
-        self._definition = json.loads(definition)
+        self._definition = outline_of(definition)
         self._ids = self._library.get_vocab(with_added_tokens=True)
         self.vocab_size: int = max(self._ids.values(), default=-1) + 1
         self.kind: Kind = kind_of(self._definition)
-        self.fingerprint: str = fingerprint_of(self._definition)
         self.special_tokens: dict[str, int] = {
             token["content"]: token["id"] for token in added_tokens(self._definition) if token["special"]
         }
@@ -245,6 +245,11 @@ class TextTokenizer:
     def definition(self) -> str:
         """The text of its `tokenizer.json`."""
         return self._text
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 that two tokenizers share only if they are the same."""
+        return fingerprint_of(json.loads(self._text))
 
     @cached_property
     def beginning_ids(self) -> list[int]:
