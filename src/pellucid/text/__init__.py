@@ -10,7 +10,8 @@ In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.
 from pellucid.text.byte_pairs import BytePairProgress, byte_pair_tokenizer, train_byte_pairs
 from pellucid.text.byte_pairs_by_hand import HandTokenizer, train_byte_pairs_by_hand
 from pellucid.text.characters import character_tokenizer
-from pellucid.text.chat import CHATML, CHATML_TOKENS, ChatTemplate, EncodedChat, Message
+from pellucid.text.chat import CHATML, CHATML_TOKENS, ChatTemplate, EncodedChat
+from pellucid.text.chat_rendering import Message
 from pellucid.text.cutting import TokenSpan, spans, spans_of_ids, visible
 from pellucid.text.definition import END_OF_TEXT
 from pellucid.text.encoding_pool import EncodingPool

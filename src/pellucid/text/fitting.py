@@ -35,7 +35,12 @@ def fitted(tokenizer: TextTokenizer, vocab_size: int) -> TextTokenizer:
     if isinstance(vocabulary, dict):
         definition["model"]["vocab"] = {token: one for token, one in vocabulary.items() if token not in outside}
     if tokenizer.end_of_text not in outside:
-        made = TextTokenizer(json.dumps(definition, ensure_ascii=False), end_of_text=tokenizer.end_of_text)
+        made = TextTokenizer(
+            json.dumps(definition, ensure_ascii=False),
+            end_of_text=tokenizer.end_of_text,
+            configured_end=tokenizer.configured_end,
+            configured_beginning=tokenizer.configured_beginning,
+        )
         if made.vocab_size <= vocab_size:
             return made
     raise TokenizerError(
