@@ -408,3 +408,33 @@ def test_for_the_eye_chunks_end_where_a_grapheme_ends(bytes_only):
     writing = Writing(model, bytes_only, ["x"], GenerationConfig(max_tokens=len(script), temperature=0.0))
     assert [chunk for _, chunk in writing.whole_graphemes()] == ["e\u0301", "कि", "👨\u200d👩\u200d👧", "!"]
     assert writing.completions[0].text == text
+
+
+# --- ids as prompts
+
+
+def test_ids_are_gone_on_from_as_their_text_is(byte_pairs):
+    model, config = model_for(byte_pairs), GenerationConfig(max_tokens=8, seed=1)
+    ids = byte_pairs.encode("to be").tolist()
+    one, two = complete(model, byte_pairs, ["to be", ids], config)
+    assert (one.prompt, one.prompt_ids, one.text) == (two.prompt, two.prompt_ids, two.text)
+    assert complete(model, byte_pairs, [torch.tensor(ids)], config)[0] == one
+
+
+def test_ids_are_read_as_they_are_and_shown_by_name(byte_pairs):
+    made = complete(model_for(byte_pairs), byte_pairs, [[byte_pairs.end_of_text_id]], GenerationConfig(max_tokens=1))[0]
+    assert (made.prompt, made.prompt_ids) == ("<|endoftext|>", [byte_pairs.end_of_text_id])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sentence"),
+    [
+        ([], "a prompt of one id or more, but got none"),
+        ([-1], "ids from 0 to"),
+        ([10**6], "ids from 0 to"),
+        ([0] * 17, "a prompt of at most 16 tokens .* but got 17 tokens"),
+    ],
+)
+def test_ids_that_cannot_be_read_are_refused(byte_pairs, prompt, sentence):
+    with pytest.raises((GenerationError, TokenizerError), match=sentence):
+        Writing(model_for(byte_pairs), byte_pairs, [prompt], GenerationConfig())

@@ -7,14 +7,15 @@ Ids are chosen so that they are text (whole_characters.py). Where max_tokens fal
 and its bytes left out, so that the same seed with more tokens writes the same and goes on from there. With `raw` any id
 may come, and bytes that are no character are U+FFFD, wherever they stand.
 
-In: a model, a tokenizer, prompts as text.  Out: chunks of text, `Completion`.  Used by: load, train, the command line.
-Read next: ../loading.py.
+In: a model, a tokenizer, prompts as text or ids.  Out: chunks of text, `Completion`.
+Used by: load, train, the command line.  Read next: ../loading.py.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from operator import index
+from typing import Literal, SupportsIndex
 
 import torch
 from torch import Tensor
@@ -37,12 +38,16 @@ WINDOW = 32
 """Ids that are decoded anew with each one that comes; more than any character or accent is cut into."""
 
 
+Prompt = str | Iterable[SupportsIndex]
+"""Text, or ids."""
+
+
 @dataclass
 class Completion:
     """What a model wrote after one prompt, and all that it takes to write it again."""
 
     prompt: str
-    """The text that was gone on from."""
+    """The text that was gone on from; of ids, their text, control tokens by their names."""
     prompt_ids: list[int]
     """Its ids as they were read; the end-of-text id stands for an empty prompt."""
     num_dropped: int
@@ -213,7 +218,7 @@ class Writing:
     Args:
         model: The model.
         tokenizer: Its own.
-        prompts: Texts to go on from; an empty one begins a document.
+        prompts: Texts to go on from, an empty one begins a document; or ids, which are read as they are.
         config: How to choose and when to stop.
         end_ids: Ids that end a text beside the tokenizer's end of text, such as the end of a turn.
 
@@ -226,20 +231,18 @@ class Writing:
         self,
         model: TransformerLM,
         tokenizer: TextTokenizer,
-        prompts: Sequence[str],
+        prompts: Sequence[Prompt],
         config: GenerationConfig,
         end_ids: Collection[int] = (),
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.end_ids = frozenset({tokenizer.end_of_text_id, *end_ids})
-        if wrong := [prompt for prompt in prompts if not isinstance(prompt, str)]:
-            kind = type(wrong[0]).__name__
-            raise GenerationError("prompts that are text", came=f"one of type {kind}", remedy="give a str each")
+        texts_or_ids = [prompt if isinstance(prompt, str) else _whole_numbers(prompt) for prompt in prompts]
         seed = new_seed() if config.seed is None else config.seed
         self.config = replace(config, seed=seed)
         self.completions = [
-            Completion(prompt, *self._read(prompt), seed=(seed + index) % 2**63)
-            for prompt in prompts
+            Completion(self._text(prompt), *self._read(prompt), seed=(seed + index) % 2**63)
+            for prompt in texts_or_ids
             for index in range(config.num_samples)
         ]
         check_prompts(model, [completion.prompt_ids for completion in self.completions])
@@ -299,7 +302,14 @@ class Writing:
             completion.finish_reason = "stop"
         return chunk
 
-    def _read(self, prompt: str) -> tuple[list[int], int]:
+    def _text(self, prompt: str | list[int]) -> str:
+        if isinstance(prompt, str):
+            return prompt
+        return self.tokenizer.decode(prompt, show_special=True)
+
+    def _read(self, prompt: str | list[int]) -> tuple[list[int], int]:
+        if not isinstance(prompt, str):
+            return fit_prompt(prompt, self.model.config.context_length, self.config.truncate_prompt)
         first = self.tokenizer.beginning_ids  # stays first when the prompt is cut
         token_ids = self.tokenizer.encode(prompt).tolist() or ([] if first else [self.tokenizer.end_of_text_id])
         room = max(0, self.model.config.context_length - len(first))
@@ -307,8 +317,20 @@ class Writing:
         return [*first, *kept], num_dropped
 
 
+def _whole_numbers(prompt: Iterable[SupportsIndex]) -> list[int]:
+    try:
+        if not isinstance(prompt, bytes):
+            return [index(token_id) for token_id in prompt]
+    except TypeError:
+        pass
+    kind = type(prompt).__name__
+    raise GenerationError(
+        "prompts that are text or ids", came=f"one of type {kind}", remedy="give a str or a list of whole numbers each"
+    )
+
+
 def complete(
-    model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[str], config: GenerationConfig
+    model: TransformerLM, tokenizer: TextTokenizer, prompts: Sequence[Prompt], config: GenerationConfig
 ) -> list[Completion]:
     """Write everything, and give it when it is finished. Arguments and errors: as `Writing`'s.
 
