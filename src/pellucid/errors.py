@@ -9,6 +9,7 @@
     │   ├── RunFolderError           a run folder that is missing, in use, incomplete or of another run
     │   ├── ModelFileError           weights or a model description that cannot be read safely
     │   └── GenerationError          a sampling setting or a prompt that cannot be served
+    ├── ExportError                  what was written is not the model, seen when it was read again; it is removed
     └── TrainingStopped              a run that ended early on purpose, with everything saved
 
 In: words.  Out: exceptions.  Used by: every room.  Read next: shapes.py.
@@ -63,6 +64,10 @@ class ModelFileError(UserError):
 
 class GenerationError(UserError):
     """A sampling setting, or a prompt, that cannot be served."""
+
+
+class ExportError(PellucidError):
+    """What was written is not the model, as reading it again showed; it has been removed."""
 
 
 class TrainingStopped(PellucidError):

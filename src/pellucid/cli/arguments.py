@@ -106,7 +106,7 @@ def _in_words(box: str, verb: str) -> tuple[str, str, str]:
     if names:
         remedy = f"perhaps you meant {' or '.join(names[:3])}"
     said = said.rstrip(".:")
-    if missing := re.match(r"Missing from .+?: (\w+)", said):
+    if missing := re.match(r"Missing from .+?: (-*\w[\w-]*)", said):
         return f"{missing[1]} after pellucid {verb}", "nothing", remedy
     unknown = re.sub(r"^Unrecognized options: ", "", said)
     return f"what pellucid {verb} knows", unknown[:1].lower() + unknown[1:], remedy

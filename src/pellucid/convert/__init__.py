@@ -1,12 +1,16 @@
 """Other people's names and files; the only room that knows them.
 
 Read the files in this order: names, families, huggingface_config, beside_weights, huggingface; gguf_types, gguf_file,
-gguf_vocabulary, gguf_families, gguf_config, gguf.
+gguf_vocabulary, gguf_families, gguf_config, gguf. And the way out: meaning, huggingface_description, outgoing,
+word_rules, huggingface_writing, awkward, in_transformers, proof, export.
 
-In: weights as others write them.  Out: weights as ours.  Used by: loading, cs336.  Read next: names.py.
+In: weights as others write them, or as we have them.  Out: the other.  Used by: loading, train, cs336, cli.
+Read next: names.py.
 """
 
+from pellucid.convert.awkward import AWKWARD, encodable
 from pellucid.convert.beside_weights import read_chat_template, read_end_ids
+from pellucid.convert.export import Exported, export_hugging_face, refuse_existing
 from pellucid.convert.families import FAMILIES, HuggingFaceFamily
 from pellucid.convert.gguf import read_gguf
 from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
@@ -22,14 +26,23 @@ from pellucid.convert.names import (
     to_ours,
     to_theirs,
 )
+from pellucid.convert.outgoing import Outgoing
 from pellucid.convert.pickled import read_pickled
+from pellucid.convert.proof import Comparison, Passage
 
 __all__ = [
+    "AWKWARD",
     "CS336",
     "FAMILIES",
+    "Comparison",
+    "Exported",
     "Family",
     "HuggingFaceFamily",
+    "Outgoing",
+    "Passage",
     "Row",
+    "encodable",
+    "export_hugging_face",
     "family_of",
     "halves_to_neighbours",
     "names_by_address",
@@ -41,6 +54,7 @@ __all__ = [
     "read_hugging_face",
     "read_hugging_face_config",
     "read_pickled",
+    "refuse_existing",
     "to_model_config",
     "to_ours",
     "to_theirs",

@@ -34,6 +34,8 @@ class Field:
     """For a field of a few known values, what each says in ours."""
     read: Callable[[float], Mapping[str, Any]] | None = None
     """For a number, what it says in ours."""
+    write: Callable[[ModelConfig], float] | None = None
+    """The same the other way: the number that says what a model of ours is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,11 @@ class HuggingFaceFamily:
     windows: Windows = "none"
     thetas_by_layer: bool = False
     """Whether local layers have a theta of their own, the preset's if none is told."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages: Qwen3."""
+        return self.architecture.removesuffix("ForCausalLM").removesuffix("LMHeadModel")
 
 
 GATED = {
@@ -240,7 +247,12 @@ FAMILIES: dict[str, HuggingFaceFamily] = {
             Field("hidden_activation", absent="gelu_pytorch_tanh", words=GATED),
             Field("hidden_act", words={"gelu_pytorch_tanh": {}}),  # an older name, which nothing there reads
             Field("tie_word_embeddings", ("tie_embeddings",), absent=True),
-            Field("query_pre_attn_scalar", absent=256, read=lambda number: {"attention_scale": number**-0.5}),
+            Field(
+                "query_pre_attn_scalar",
+                absent=256,
+                read=lambda number: {"attention_scale": number**-0.5},
+                write=lambda config: (config.attention_scale or config.d_head**-0.5) ** -2,
+            ),
             Field("final_logit_softcapping", ("logit_soft_cap",)),
             weights=GEMMA3_NAMES,
             windows="all but one in some",
