@@ -72,6 +72,8 @@ def test_the_header_can_be_read_by_eye_and_holds_everything(tmp_path):
         "characters": 6,
         "distinct_characters": 0,
         "num_documents": 1,
+        "kind": "text",
+        "num_answers": 0,
     }
 
 

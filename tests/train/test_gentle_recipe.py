@@ -16,7 +16,7 @@ def test_every_rate_is_far_below_that_from_scratch_and_nothing_decays():
     gentle, scratch = of().optimizer, choose_recipe(10**6, 5.0).optimizer
     assert (gentle.matrix_algorithm, gentle.matrix_weight_decay, gentle.embedding_weight_decay) == ("adamw", 0.0, 0.0)
     for name in ("embedding_learning_rate", "head_learning_rate", "vector_learning_rate"):
-        assert getattr(gentle, name) < getattr(scratch, name) / 5
+        assert getattr(gentle, name) < getattr(scratch, name) / 3
 
 
 def test_wide_models_are_moved_more_gently():

@@ -10,6 +10,7 @@ from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo
 from pellucid.checkpoint.durable import sha256_of
 from pellucid.checkpoint.model_files import empty_model, read_config, read_model, write_model
 from pellucid.checkpoint.run_folder import RunFolder
+from pellucid.checkpoint.stored_tensors import StoredTensors
 from pellucid.checkpoint.tensor_file import (
     load_weights,
     plain_names,
@@ -22,6 +23,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointInfo",
     "RunFolder",
+    "StoredTensors",
     "empty_model",
     "load_weights",
     "plain_names",

@@ -8,7 +8,17 @@ import os
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from pellucid.data import PreparedText, Sources, builtin_corpus, is_prepared, open_prepared_text, open_sources
+from pellucid.data import (
+    ChatSources,
+    PreparedText,
+    Sources,
+    are_chats,
+    builtin_corpus,
+    is_prepared,
+    open_chats,
+    open_prepared_text,
+    open_sources,
+)
 from pellucid.data.sources import OnProgress
 from pellucid.errors import UserError
 
@@ -27,7 +37,7 @@ class TextFlags(Protocol):
     held_out: int | None
 
 
-def text_of(flags: TextFlags, weights: str | None = None) -> Sources | PreparedText:
+def text_of(flags: TextFlags, weights: str | None = None) -> Sources | PreparedText | ChatSources:
     """The text that flags name, prepared or not.
 
     Args:
@@ -38,6 +48,8 @@ def text_of(flags: TextFlags, weights: str | None = None) -> Sources | PreparedT
         UserError: for text beside prepared folders, or flags that are not for them.
     """
     paths = [Path(source) for source in flags.sources]
+    if chats := [path for path in paths if are_chats(path)]:
+        return _chats_of(flags, paths, chats)
     prepared = [path for path in paths if is_prepared(path)]
     if not prepared:
         if weights is not None:
@@ -65,6 +77,24 @@ def text_of(flags: TextFlags, weights: str | None = None) -> Sources | PreparedT
             f"{prepared[0]} as it was prepared", came=f"{wrong[0]} beside it", remedy="say it to pellucid prepare"
         )
     return open_prepared_text(prepared, weights)
+
+
+def _chats_of(flags: TextFlags, paths: list[Path], chats: list[Path]) -> ChatSources:
+    """The chats that flags name.
+
+    Raises:
+        UserError: for text beside them, or flags that are for text.
+    """
+    if len(chats) < len(paths):
+        other = next(path for path in paths if path not in chats)
+        raise UserError(
+            "chats alone, or text alone", came=f"{chats[0]}, which are chats, beside {other}", remedy="leave one out"
+        )
+    given = {"--text-column": flags.text_column, "--drop-boilerplate": flags.drop_boilerplate or None}
+    if wrong := [name for name, value in given.items() if value is not None]:
+        raise UserError(f"chats as they are in {chats[0]}", came=f"{wrong[0]} beside them", remedy="leave it out")
+    held_out = {} if flags.held_out is None else {"held_out_percent": flags.held_out}
+    return open_chats(chats, encoding=flags.encoding, **held_out)
 
 
 def sources_of(flags: TextFlags, on_progress: OnProgress = lambda characters, of: None) -> Sources:

@@ -11,6 +11,7 @@ from pellucid.train import Finished
 from pellucid.train.verdict import advice, recites, verdict
 
 WRITTEN = 300  # cells of the closing sample that are shown: four lines of a terminal
+QUESTION = 160  # cells of what it is asked
 QUOTED = 80  # cells of a copied passage that are shown: a line of a terminal
 
 
@@ -28,7 +29,8 @@ def closing_lines(event: Finished) -> list[str]:
             " happens often, lower the learning rates."
         )
     if event.sample.strip():
-        lines.append(f"It writes: {one_line(event.sample, WRITTEN)}")
+        asked = f"Asked “{one_line(event.question, QUESTION)}”, it answers" if event.question else "It writes"
+        lines.append(f"{asked}: {one_line(event.sample, WRITTEN)}")
         lines.append(originality(event))
     text = "; and tokens/, the text itself: share it with care" if event.holds_text else ""
     lines.append(
@@ -37,7 +39,7 @@ def closing_lines(event: Finished) -> list[str]:
     )
     if not event.completed:
         lines.append(f"Go on: pellucid train --resume {out}")
-    lines.append(f"Next:  pellucid generate {out}")
+    lines.append(f"Next:  pellucid {'chat' if event.question else 'generate'} {out}")
     return [*lines[:-1], advice(event), lines[-1]] if advice(event) else lines
 
 

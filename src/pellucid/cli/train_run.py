@@ -21,6 +21,7 @@ from pellucid.cli.sources import text_of, tokenizer_named, told
 from pellucid.cli.train_flags import TrainFlags, given
 from pellucid.cli.train_report import accompanied, asked_trackers
 from pellucid.cli.train_screen import TrainScreen
+from pellucid.data import ChatSources
 from pellucid.errors import UserError
 from pellucid.parallel import Ranks, joined_ranks
 from pellucid.train import Event, Finished, Observer, Planned, Request, Resumed, Start, Wish, join, resume, train
@@ -104,8 +105,11 @@ def request_of(flags: TrainFlags) -> Request:
         training["prompt"] = text_argument(training["prompt"])
     config = TrainingConfig(**training)
     tokenizer = tokenizer_named(flags.tokenizer)
+    sources, start = text_of(flags, flags.weights), _start(flags)
+    if start is not None and isinstance(sources, ChatSources):
+        start = start.for_chats()
     return Request(
-        sources=text_of(flags, flags.weights),
+        sources=sources,
         name=told(flags.sources),
         out=Path(flags.out) if flags.out is not None else free_folder(Path("runs"), _name(flags.sources)),
         training=config,
@@ -115,7 +119,7 @@ def request_of(flags: TrainFlags) -> Request:
         model=given(flags.model),
         optimizer=given(flags.optimizer),
         schedule=given(flags.schedule),
-        start=_start(flags),
+        start=start,
     )
 
 

@@ -67,6 +67,7 @@ class TrainScreen:
         self.steps_seen = 0
         self.evaluated: Evaluated | None = None
         self.sample = ""
+        self.are_chats = False
 
     def __enter__(self) -> "TrainScreen":
         return self
@@ -135,7 +136,9 @@ class TrainScreen:
                     self.say(line)
 
     def _text_read(self, event: TextRead) -> None:
-        documents = f", {counted(event.documents, 'document')}" if event.documents > 1 else ""
+        self.are_chats = event.are_chats
+        word = "conversation" if event.are_chats else "document"
+        documents = f", {counted(event.documents, word)}" if event.documents > 1 else ""
         self.say(
             f"Text: {one_line(event.name, NAME_CELLS)}{documents}, {counted(event.characters, 'character')},"
             f" {event.distinct_characters:,} different."
@@ -145,10 +148,11 @@ class TrainScreen:
 
     def _tokenized(self, event: TextTokenized) -> None:
         held_out = f"{event.held_out_tokens:,}" if event.held_out_tokens else "none"
+        answers = "" if event.scored_tokens is None else f" ({event.scored_tokens:,} of them in answers)"
         since = f" (since {event.reason})" if event.reason else ""
         self.say(
             f"Tokens: {event.vocab_size:,} {UNITS.get(event.kind, 'tokens')}{since},"
-            f" {event.characters_per_token:.2f} characters each; {event.training_tokens:,} to learn from,"
+            f" {event.characters_per_token:.2f} characters each; {event.training_tokens:,} to learn from{answers},"
             f" {held_out} held out to be tested on."
         )
         if event.text_share < 1:
@@ -229,7 +233,7 @@ class TrainScreen:
         return line + (" This step was skipped: its loss or gradient was not finite." if event.skipped else "")
 
     def _sampled(self, event: Sampled) -> None:
-        self.sample = one_line(event.prompt + event.text, SAMPLE_CELLS)
+        self.sample = one_line(event.prompt + (" → " if self.are_chats else "") + event.text, SAMPLE_CELLS)
         if self.evaluated is None or self.is_alive:
             return
         now = self.evaluated

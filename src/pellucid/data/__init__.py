@@ -9,11 +9,14 @@ command line.  Read next: pieces.py.
 """
 
 from pellucid.data.batches import Batches
+from pellucid.data.chats import ChatSources, are_chats, open_chats
+from pellucid.data.conversations import ChatBatches, ConversationRows
 from pellucid.data.corpus import builtin_corpus
 from pellucid.data.encoding import Progress
 from pellucid.data.look_alikes import told_differences
 from pellucid.data.pieces import printable
 from pellucid.data.prepare import HeldOutPiece, PreparedData, escape_bits, open_prepared, prepare
+from pellucid.data.prepare_chats import PreparedChats, prepare_chats
 from pellucid.data.prepare_folder import prepare_folder
 from pellucid.data.prepared_folder import PreparedFolder, is_prepared
 from pellucid.data.prepared_text import PreparedText, open_prepared_text
@@ -26,9 +29,13 @@ from pellucid.data.windows import IGNORED, windows
 __all__ = [
     "IGNORED",
     "Batches",
+    "ChatBatches",
+    "ChatSources",
+    "ConversationRows",
     "Document",
     "HeldOutPiece",
     "Passage",
+    "PreparedChats",
     "PreparedData",
     "PreparedFolder",
     "PreparedText",
@@ -40,15 +47,18 @@ __all__ = [
     "TokenHeader",
     "TokenWriter",
     "WriterState",
+    "are_chats",
     "builtin_corpus",
     "check_vocabulary",
     "escape_bits",
     "is_prepared",
+    "open_chats",
     "open_prepared",
     "open_prepared_text",
     "open_sources",
     "passages",
     "prepare",
+    "prepare_chats",
     "prepare_folder",
     "printable",
     "read_documents",

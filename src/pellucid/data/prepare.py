@@ -65,11 +65,13 @@ class HeldOutPiece:
         tokens: Its ids, beginning with the end-of-text token.
         characters: Its length in characters: the denominator of bits per character.
         escaped: How many of these are not in the ids and cost `PreparedData.escape_bits` each.
+        conversations: Of chats, their numbers in `PreparedData.held_out_chats`.
     """
 
     tokens: np.ndarray
     characters: int
     escaped: int
+    conversations: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class PreparedData:
         text_fingerprint: Of the sources.
         escape_bits: What an escaped character costs.
         weights: Of several texts, the proportions of their rows; None for as long as they are.
+        held_out_chats: Of chats, the file of the held-out conversations; its tenths are the passages.
     """
 
     parts: tuple[TokenFile, ...]
@@ -89,6 +92,12 @@ class PreparedData:
     text_fingerprint: str
     escape_bits: float
     weights: tuple[Fraction, ...] | None = None
+    held_out_chats: TokenFile | None = None
+
+    @property
+    def are_chats(self) -> bool:
+        """Whether these are conversations, of which answers alone are learned."""
+        return self.train.header.kind == "chats"
 
     @property
     def train(self) -> TokenFile:
@@ -117,9 +126,9 @@ class PreparedData:
 
     @property
     def characters_per_token(self) -> float:
-        """Training characters that one token stands for, on average over the tokens that come."""
+        """Training characters that one learned token stands for, on average over the tokens that come."""
         weights = self.weights or [Fraction(len(part)) for part in self.parts]
-        each = [part.header.characters / (len(part) - len(part.documents) - 1) for part in self.parts]
+        each = [part.header.characters / part.num_scored for part in self.parts]
         return sum(float(weight / sum(weights)) * one for weight, one in zip(weights, each, strict=True))
 
 
@@ -192,21 +201,25 @@ def open_prepared(folder: Path, tokenizer: TextTokenizer) -> PreparedData:
             came=f"the texts {train.header.text[:12]} and {held_out.header.text[:12]}",
             remedy="train on the text anew",
         )
-    price = escape_bits(train.header.characters, train.header.distinct_characters)
+    price = escape_bits(train.header.characters, max(1, train.header.distinct_characters))
     if not len(held_out.documents):
         return PreparedData((train,), (), train.header.text, price)
     starts = [*held_out.documents[:, 0].tolist(), len(held_out) - 1]
     pieces = []
+    are_chats = train.header.kind == "chats"
     for tenth in range(TENTHS):
         (inside,) = np.nonzero(held_out.documents[:, 3] == tenth)
+        if not len(inside) and are_chats:  # there may be fewer than ten
+            continue
         if not len(inside):
             raise DataError(
                 "ten passages in the held-out split", came=f"none of tenth {tenth + 1}", remedy="train on the text anew"
             )
         tokens = held_out.read(starts[inside[0]], starts[inside[-1] + 1])
         characters, escaped = held_out.documents[inside, 1:3].sum(axis=0).tolist()
-        pieces.append(HeldOutPiece(tokens, characters, escaped))
-    return PreparedData((train,), tuple(pieces), train.header.text, price)
+        pieces.append(HeldOutPiece(tokens, characters, escaped, inside if are_chats else None))
+    chats = held_out if are_chats else None
+    return PreparedData((train,), tuple(pieces), train.header.text, price, held_out_chats=chats)
 
 
 class HeldOutLimit:

@@ -4,6 +4,8 @@ r"""The token file: ids on disk, mapped into memory, with a header that says wha
     byte 4096   the ids, little-endian, uint16 if the vocabulary has at most 65,536 ids, else uint32
     then        zeros up to a multiple of 8, and a table of documents: rows of four little-endian int64
                 (first token, characters, characters the tokenizer cannot write, tenth of the text)
+    then        of chats, a table of answers: rows of two little-endian int64
+                (first token, the one after the last); of these tokens alone a loss is taken
 
 Every document begins with the end-of-text token, and one more closes the file: so the start of a document is always
 predicted from "end of text", an end of text is taught at each document's end, and the ids form a ring, the last being
@@ -35,6 +37,8 @@ VERSION = 1
 TOKENS_AT = 4096  # a page, so that the ids are aligned whatever their type
 LARGEST_UINT16_VOCABULARY = 1 << 16
 DOCUMENT_COLUMNS = 4
+ANSWER_COLUMNS = 2
+KINDS = ("text", "chats")
 TOUCHED_BYTES = 1 << 16  # Linux maps up to 16 pages around the one that is touched
 RELEASE_BYTES = 128 << 20  # after touching so much, give the pages back
 
@@ -57,6 +61,9 @@ class TokenHeader:
     characters: int
     distinct_characters: int
     num_documents: int
+    kind: str = "text"
+    """text: every token is learned; chats: those of answers alone."""
+    num_answers: int = 0
 
     @property
     def token_bytes(self) -> int:
@@ -69,9 +76,14 @@ class TokenHeader:
         return -(-(TOKENS_AT + self.num_tokens * self.token_bytes) // 8) * 8
 
     @property
+    def answers_at(self) -> int:
+        """Where the table of answers begins."""
+        return self.documents_at + self.num_documents * DOCUMENT_COLUMNS * 8
+
+    @property
     def file_bytes(self) -> int:
         """Size of the whole file."""
-        return self.documents_at + self.num_documents * DOCUMENT_COLUMNS * 8
+        return self.answers_at + self.num_answers * ANSWER_COLUMNS * 8
 
     def encode(self) -> bytes:
         """Write the first 4096 bytes of the file."""
@@ -101,6 +113,7 @@ class TokenFile:
     Attributes:
         header: What the file says about itself.
         documents: Rows (first token, characters, escaped characters, tenth), one a document.
+        answers: Of chats, rows (first token, the one after the last), one an answer, in order.
     """
 
     def __init__(self, path: Path, header: TokenHeader, mapped: mmap.mmap) -> None:
@@ -111,7 +124,10 @@ class TokenFile:
             count=header.num_tokens,
             offset=TOKENS_AT,
         )
-        self.documents = np.frombuffer(mapped, dtype="<i8", offset=header.documents_at).reshape(-1, DOCUMENT_COLUMNS)
+        tables = np.frombuffer(mapped, dtype="<i8", offset=header.documents_at)
+        documents, answers = np.split(tables, [header.num_documents * DOCUMENT_COLUMNS])
+        self.documents = documents.reshape(-1, DOCUMENT_COLUMNS)
+        self.answers = answers.reshape(-1, ANSWER_COLUMNS)
         self._bytes_touched = 0
 
     @classmethod
@@ -159,6 +175,31 @@ class TokenFile:
 
     def __len__(self) -> int:
         return self.header.num_tokens
+
+    @property
+    def num_scored(self) -> int:
+        """How many tokens are learned."""
+        if self.header.kind == "text":
+            return len(self) - len(self.documents) - 1
+        return int((self.answers[:, 1] - self.answers[:, 0]).sum())
+
+    def is_scored(self, start: int, stop: int) -> np.ndarray:
+        """Say of tokens start … stop - 1 which are learned: of text all, of chats those of answers.
+
+        Args:
+            start: First token.
+            stop: The one after the last.
+
+        Returns:
+            A truth value for each.
+        """
+        if self.header.kind == "text":
+            return np.ones(stop - start, dtype=bool)
+        scored = np.zeros(stop - start, dtype=bool)
+        first = int(np.searchsorted(self.answers[:, 1], start, side="right"))
+        for begin, end in self.answers[first : int(np.searchsorted(self.answers[:, 0], stop))].tolist():
+            scored[max(begin - start, 0) : end - start] = True
+        return scored
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Read ids start … stop - 1.
@@ -225,6 +266,8 @@ def _header(page: bytes, name: str) -> TokenHeader:
             came=f"version {version!r}",
             remedy="train on the text anew with this pellucid",
         )
+    described.setdefault("kind", "text")  # before there were chats, nobody said
+    described.setdefault("num_answers", 0)
     wanted = {field.name: str if field.type == "str" else int for field in fields(TokenHeader)}
     sound = (
         wanted.keys() <= described.keys()  # a later pellucid may say more
@@ -232,6 +275,8 @@ def _header(page: bytes, name: str) -> TokenHeader:
         and all(described[key] >= 0 for key, kind in wanted.items() if kind is int)
         and described["token_type"] == token_type_for(described["vocab_size"])
         and described["largest_id"] < described["vocab_size"]
+        and described["kind"] in KINDS
+        and (described["kind"] == "chats" or not described["num_answers"])
     )
     if not sound:
         raise DataError(f"a sound header in {name}", came="one that contradicts itself", remedy=remedy)

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pellucid.data.token_file import DOCUMENT_COLUMNS, TOKENS_AT, VERSION, TokenHeader, token_type_for
+from pellucid.data.token_file import ANSWER_COLUMNS, DOCUMENT_COLUMNS, TOKENS_AT, VERSION, TokenHeader, token_type_for
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer
 
@@ -78,7 +78,10 @@ class TokenWriter:
         self._characters, self._num_documents = begun.characters, begun.num_documents
         self._open = list(begun.open_document)
         self._closed = array("q")  # rows of closed documents that are not in their file yet
+        self._answers = array("q")
         self.distinct_characters = 0
+        self.kind = "text"
+        """As in `TokenHeader`."""
 
     def __enter__(self) -> TokenWriter:
         if self._keeps and self._path.exists():  # killed between two renames: what it had become is no longer whole
@@ -112,9 +115,29 @@ class TokenWriter:
         Args:
             tenth: 0 to 9.
         """
+        self._begin(tenth, self._opening)
+
+    def add_chat(self, ids: np.ndarray, is_answer: np.ndarray, *, characters: int, tenth: int) -> None:
+        """Append a conversation, as a document of its own, with nothing before it but the end of the one before.
+
+        Args:
+            ids: All of it, as a model reads it.
+            is_answer: Which of them are learned.
+            characters: How many characters the answers have.
+            tenth: 0 to 9.
+
+        Raises:
+            DataError: if an id is outside the vocabulary.
+        """
+        self._begin(tenth, self._end_of_text)
+        edges = np.flatnonzero(np.diff(is_answer, prepend=False, append=False)) + self._num_tokens
+        self._answers.extend(edges.tolist())
+        self.add(ids, characters=characters)
+
+    def _begin(self, tenth: int, opening: np.ndarray) -> None:
         self._close_document()
         self._open = [self._num_tokens, 0, 0, tenth]
-        self._append(self._opening)
+        self._append(opening)
 
     def add(self, ids: np.ndarray, *, characters: int, escaped: int = 0) -> None:
         """Append ids to the open document.
@@ -188,12 +211,15 @@ class TokenWriter:
             characters=self._characters,
             distinct_characters=self.distinct_characters,
             num_documents=self._num_documents,
+            kind=self.kind,
+            num_answers=len(self._answers) // ANSWER_COLUMNS,
         )
         self._file.write(bytes(header.documents_at - self._file.tell()))
         if self._rows is not None:
             self._rows.seek(0)
             shutil.copyfileobj(self._rows, self._file)
-        self._file.write(np.frombuffer(self._closed, dtype=np.int64).astype("<i8").tobytes() if self._closed else b"")
+        for table in (self._closed, self._answers):
+            self._file.write(np.array(table, dtype=np.int64).astype("<i8").tobytes())
         self._file.seek(0)
         self._file.write(header.encode())
         self._file.flush()

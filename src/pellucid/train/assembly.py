@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
-from pellucid.data import Batches
+from pellucid.data import Batches, ChatBatches
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM, initialize
 from pellucid.optim import cut_like
@@ -29,7 +29,7 @@ from pellucid.train.plan import affordable_evaluations, extended, last_step_at, 
 from pellucid.train.progress import Progress, figures, restore
 from pellucid.train.recipe import Recipe, with_decay
 from pellucid.train.request import minutes_of
-from pellucid.train.sample import Sampler
+from pellucid.train.sample import sampler_of
 from pellucid.train.start import Start
 from pellucid.train.trial import attention_path, choose_variant, sharded_variant, time_some_steps, time_steps
 from pellucid.train.variant import Variant, checkpoint_activations
@@ -162,18 +162,20 @@ def parts_of(
         folder=folder,
         material=material,
         model=model,
-        batches=Batches(
-            material.data.parts,
-            **sizes,
-            seed=training.seed,
-            weights=material.data.weights,
-            mask_documents=training.mask_documents,
-        ),
+        batches=_batches(material, training, **sizes),
         training=training,
-        sampler=Sampler(material.tokenizer, training.prompt, training.seed),
+        sampler=sampler_of(folder, material),
         observe=observe,
         ranks=ranks,
     )
+
+
+def _batches(material: Material, training: TrainingConfig, **sizes: int) -> Batches | ChatBatches:
+    data = material.data
+    if data.are_chats:
+        return ChatBatches(data.train, **sizes, seed=training.seed)
+    how = {"weights": data.weights, "mask_documents": training.mask_documents}
+    return Batches(data.parts, **sizes, seed=training.seed, **how)
 
 
 def fresh_model(recipe: Recipe, vocab_size: int, training: TrainingConfig, rank: int = 0) -> TransformerLM:
@@ -276,6 +278,7 @@ def _warn_of_memory(parts: Parts) -> None:
 
 def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *, used_up: bool) -> Planned:
     batches, model, share = parts.batches, parts.model, -(-parts.batches.batch_size // parts.ranks.count)
+    are_apart = parts.training.mask_documents or parts.material.data.are_chats
     return Planned(
         model=asdict(model.config),
         parameters=model.num_parameters(),
@@ -285,7 +288,7 @@ def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *,
         steps=steps,
         epochs=batches.epochs_after(steps),
         epochs_of_parts=batches.epochs_of_parts(steps),
-        packed_documents=0 if parts.training.mask_documents else parts.material.data.training_documents,
+        packed_documents=0 if are_apart else parts.material.data.training_documents,
         step_seconds=step_seconds,
         variant=str(variant),
         threads=torch.get_num_threads(),

@@ -14,7 +14,7 @@ from pellucid.train.loop import Loop
 from pellucid.train.machine import peak_memory_bytes
 from pellucid.train.material import Material
 from pellucid.train.progress import Progress, Wish
-from pellucid.train.sample import CLOSING_TOKENS, Sampler
+from pellucid.train.sample import CLOSING_TOKENS, sampler_of
 from pellucid.yardsticks import Score, longest_copied_of_each
 
 Watch = Callable[[], Wish]
@@ -34,11 +34,11 @@ def carry_out(
     state = loop(watch)
     tokens = (state.step - first) * batches.batch_size * batches.context_length
     training_seconds = max(time.monotonic() - started, 1e-9)
-    training = folder.facts["config"]["training"]
-    sampler = Sampler(material.tokenizer, training["prompt"], training["seed"])
+    sampler = sampler_of(folder, material)
     sample = sampler(folder.load_model(), CLOSING_TOKENS)
     copied, *shared = longest_copied_of_each([sample, *material.held_out_texts(len(sample))], material.training_text())
     plan, data = folder.facts["plan"], folder.facts["data"]
+    characters = data["characters"] - data["held_out"]["held_out_characters"]
     finished = Finished(
         completed=state.step >= state.steps,
         cooled_from=state.cooled_from,
@@ -56,7 +56,8 @@ def carry_out(
         d_model=plan["model"]["d_model"],
         epochs=batches.epochs_after(state.step),
         searched_share=material.searched_share,
-        text_share=material.data.training_characters / (data["characters"] - data["held_out"]["held_out_characters"]),
+        text_share=1.0 if material.data.are_chats else material.data.training_characters / characters,
+        question=sampler.prompt if sampler.question else "",
         used_up=plan["used_up"],
         minutes=plan["minutes"],
         seconds=time.monotonic() - begun,
@@ -73,17 +74,23 @@ def carry_out(
 
 def _judged(state: Progress, material: Material, yardsticks: YardsticksMeasured | None) -> dict[str, Any]:
     """What `Finished` says of the held-out text, beside the yardsticks; nothing if none is held out."""
-    if yardsticks is None:
+    data = material.data
+    if not data.held_out:
         return dict.fromkeys(("held_out", "standard_error", "held_out_even", "held_out_odd", "last_held_out"))
-    lengths = tuple(piece.characters for piece in material.data.held_out)
-    ngram = Score("", tuple(yardsticks.best_ngram_bits), tuple(yardsticks.held_out_characters))
-    lead, lead_error = Score("", state.best_bits, lengths).lead_over(ngram)
-    return {
+    figures = {
         "held_out": state.best_held_out,
         "standard_error": state.best_standard_error,
         "held_out_even": state.best_even,
         "held_out_odd": state.best_odd,
         "last_held_out": state.last_held_out,
+    }
+    if data.held_out_chats is not None or yardsticks is None:
+        tokens = data.held_out_chats.num_scored if data.held_out_chats else None
+        return figures | {"held_out_tokens": tokens, "held_out_characters": data.held_out_characters}
+    lengths = tuple(piece.characters for piece in data.held_out)
+    ngram = Score("", tuple(yardsticks.best_ngram_bits), tuple(yardsticks.held_out_characters))
+    lead, lead_error = Score("", state.best_bits, lengths).lead_over(ngram)
+    return figures | {
         "yardsticks": asdict(yardsticks),
         "ngram_lead": lead,
         "ngram_lead_error": lead_error,

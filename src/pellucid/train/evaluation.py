@@ -10,7 +10,7 @@ In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command lin
 
 import math
 
-from pellucid.data import PreparedData, windows
+from pellucid.data import ConversationRows, PreparedData, TokenFile, windows
 from pellucid.inspection import reading
 from pellucid.loss import summed_cross_entropy
 from pellucid.nn import TransformerLM
@@ -38,6 +38,8 @@ def evaluate(
     """
     if not data.held_out:
         return None
+    if data.held_out_chats is not None:
+        return _evaluate_answers(model, data, data.held_out_chats, context_length or model.config.context_length)
     context_length = context_length or model.config.context_length
     longest = max(len(piece.tokens) for piece in data.held_out) - 1
     context_length = min(context_length, max(longest, 1))
@@ -57,4 +59,21 @@ def evaluate(
                 total, _ = summed_cross_entropy(model(inputs.to(device)), targets.to(device))
                 nats += float(total)
             bits.append(nats / math.log(2) + piece.escaped * data.escape_bits)
+    return Score("model", tuple(bits), tuple(piece.characters for piece in data.held_out))
+
+
+def _evaluate_answers(model: TransformerLM, data: PreparedData, chats: TokenFile, context_length: int) -> Score:
+    """Bits on the answers of each passage's conversations, each read from its beginning, for itself."""
+    at_once = max(1, TOKENS_AT_ONCE // context_length)
+    device = next(model.parameters()).device
+    bits = []
+    with reading(model):
+        for piece in data.held_out:
+            rows, nats = ConversationRows(chats, context_length, piece.conversations), 0.0
+            for first in range(0, len(rows), at_once):
+                batch = rows.rows(list(range(first, min(first + at_once, len(rows)))))
+                inputs, targets, document_ids, positions = (part.to(device) for part in batch)
+                logits = model(inputs, document_ids=document_ids, positions=positions)
+                nats += float(summed_cross_entropy(logits, targets)[0])
+            bits.append(nats / math.log(2))
     return Score("model", tuple(bits), tuple(piece.characters for piece in data.held_out))

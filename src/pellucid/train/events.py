@@ -35,6 +35,8 @@ class TextRead(Event):
     distinct_characters: int
     fingerprint: str
     notes: tuple[str, ...] = ()
+    are_chats: bool = False
+    """Whether its documents are conversations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +61,9 @@ class TextTokenized(Event):
     training_tokens: int
     held_out_tokens: int
     characters_per_token: float
+    """Of those that are learned."""
+    scored_tokens: int | None = None
+    """Of chats, how many of the training tokens are in answers, and learned."""
     reason: str = ""
     """Why these tokens: the measurement that decided, to be shown after "since"; empty if they were asked for."""
     text_share: float = 1.0
@@ -340,6 +345,10 @@ class Finished(Event):
     """By how many bits per character the model is better than the best n-gram, passage by passage."""
     ngram_lead_error: float | None = None
     """Its standard error."""
+    held_out_characters: int = 0
+    """Of the answers, of chats."""
+    held_out_tokens: int | None = None
+    """Of chats, how many tokens of answers the held-out figure is about."""
     before: float | None = None
     """Held-out bits per character of the model that the run began with."""
     gain: float = 0.0
@@ -351,6 +360,8 @@ class Finished(Event):
     usually_shared: str = ""
     """The longest passage that ten held-out passages, each as long as the sample, share with the training text."""
     sample: str = ""
+    question: str = ""
+    """Of chats, what the sample answers."""
     context_length: int = 0
     """Held-out text is scored in windows of so many tokens, none overlapping."""
     d_model: int = 0

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pellucid import __version__
-from pellucid.data import PreparedText, Sources
+from pellucid.data import ChatSources, PreparedText, Sources
 from pellucid.text import TextTokenizer
 
 MOST_LETTERS = 20_000  # of an alphabet that is written down; more are no alphabet
@@ -36,7 +36,7 @@ def environment(device: torch.device) -> dict[str, Any]:
     }
 
 
-def of_sources(sources: Sources | PreparedText, name: str) -> dict[str, Any]:
+def of_sources(sources: Sources | PreparedText | ChatSources, name: str) -> dict[str, Any]:
     """The text, by its names, sizes and hash."""
     return {
         "name": name,

@@ -1,8 +1,9 @@
 """How a model that has learned already is trained on: gently, so that it learns the new text and keeps what it knows.
 
 From scratch, Muon throws matrices far, and decay pulls them towards 0, for there is nothing to lose. Here every weight
-is moved by AdamW, at a fiftieth of the rate or less, and nothing decays: 0 is not where the weights came from. The
-figures were found by experiment (docs/log.md) and are all overridden by flags.
+is moved by AdamW at one low rate, and nothing decays: 0 is not where the weights came from. The rate is the one at
+which what is learned of the new text and what is forgotten of the old balance (docs/log.md); Muon was no better there.
+Everything is overridden by flags.
 
 In: what the model is, characters, a device.  Out: `Recipe`.  Used by: request.  Read next: request.py.
 """
@@ -18,7 +19,7 @@ FLOPS_PER_WEIGHT = 6  # and token: two forward, four backward (Kaplan et al. 202
 STEPS_PER_READING = 10  # of a short text at least, if it has as many rows: a step a reading is no training
 CHARACTERS_PER_TOKEN = 4
 MOST_READINGS = 10  # the step that does best on held-out text is kept, mostly of the third to fifth reading
-RATE, RATE_WIDTH = 3e-4, 256  # peak rate of every weight at this width; narrower models bear more
+RATE, RATE_WIDTH = 1e-3, 160  # peak rate of every weight at this width; wide ones bear less (Yang et al. 2022, muP)
 FACTORS_RATE = 10.0  # times that, for low-rank factors: Schulman et al. 2025, "LoRA Without Regret"
 
 
@@ -44,7 +45,7 @@ def choose_gentle_recipe(config: ModelConfig, num_weights: int, characters: int,
         tokens = min(tokens, STEP_FLOPS / (FLOPS_PER_WEIGHT * num_weights))
     rows = characters / CHARACTERS_PER_TOKEN / context_length
     batch_size = max(1, int(min(tokens / context_length, rows / STEPS_PER_READING)))
-    gentle = RATE * (RATE_WIDTH / config.d_model) ** 0.5
+    gentle = RATE * RATE_WIDTH / config.d_model
     return Recipe(
         preset="from",
         model={"context_length": context_length},

@@ -11,21 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pellucid.data import (
+    ChatSources,
     PreparedData,
     PreparedText,
     Sources,
     open_prepared,
     prepare,
+    prepare_chats,
     sample_split,
     split_of,
     training_texts,
 )
 from pellucid.errors import DataError
 from pellucid.text import TextTokenizer, character_tokenizer, choose_vocabulary, load_tokenizer, train_byte_pairs
-from pellucid.train.events import Observer, TextTokenized, YardsticksMeasured
+from pellucid.train.events import Noticed, Observer, TextTokenized, YardsticksMeasured
 from pellucid.train.recipe import Recipe
+from pellucid.train.start import Start
 from pellucid.yardsticks import measure_yardsticks
 
+AnyText = Sources | PreparedText | ChatSources
 PREPARED = "prepared.json"
 """In a run's place for tokens: the prepared folders that it reads instead, and what is in them."""
 MOST_SEARCHED = 2_000_000  # tokens: copied passages are looked for in so many, about two seconds
@@ -37,6 +41,17 @@ class Material:
 
     tokenizer: TextTokenizer
     data: PreparedData
+    end_ids: frozenset[int] = frozenset()
+    """Tokens that end answers, of chats."""
+    asked: str = ""
+    """Of chats, what a person says before the answer that samples are."""
+
+    def question(self) -> list[int]:
+        """Of chats, the ids of the first held-out conversation up to its first answer; if none is held out, of the
+        first to learn from."""
+        tokens = self.data.held_out_chats or self.data.train
+        first, answer = int(tokens.documents[0, 0]) + 1, int(tokens.answers[0, 0])
+        return tokens.read(first, answer).tolist()
 
     @property
     def bits_per_nat(self) -> float:
@@ -65,11 +80,11 @@ class Material:
 
 
 def make_material(
-    sources: Sources | PreparedText,
+    sources: AnyText,
     recipe: Recipe,
     folder: Path,
     observe: Observer,
-    tokenizer: TextTokenizer | None = None,
+    start: Start | None = None,
 ) -> Material:
     """Learn or load the tokenizer, and encode the text into token files in `folder`; or open what is prepared.
 
@@ -78,12 +93,22 @@ def make_material(
         recipe: Says which tokenizer, and how much of the text.
         folder: Where the token files go.
         observe: Hears what became of it.
-        tokenizer: That of the model to go on from, if the run does.
+        start: The model to go on from, if the run does: its tokenizer is used.
 
     Raises:
         DataError: if what is prepared has another tokenizer than the model.
     """
-    if isinstance(sources, PreparedText):
+    tokenizer, end_ids = (start.tokenizer, start.end_ids) if start else (None, frozenset())
+    asked = ""
+    if isinstance(sources, ChatSources):
+        assert start is not None, "a request for chats names the model"
+        tokenizer, reason = start.tokenizer, ""
+        context_length = recipe.model["context_length"]
+        chats = prepare_chats(sources, start.template(), tokenizer, folder, context_length=context_length)
+        data, end_ids, asked = chats.data, chats.end_ids, chats.question
+        for note in chats.notes:
+            observe(Noticed(step=0, kind="chats", sentence=note))
+    elif isinstance(sources, PreparedText):
         tokenizer, reason = _of_prepared(sources, tokenizer), ""
         data = sources.data(tokenizer)
         folder.mkdir(parents=True, exist_ok=True)
@@ -91,19 +116,26 @@ def make_material(
     else:
         tokenizer, reason = (tokenizer, "") if tokenizer else make_tokenizer(sources, recipe)
         data = prepare(sources, tokenizer, folder, most_characters=recipe.most_characters or math.inf)
-    split = sources.split if isinstance(sources, PreparedText) else split_of(sources)
     observe(
         TextTokenized(
             kind=tokenizer.kind,
             vocab_size=tokenizer.vocab_size,
             training_tokens=data.training_tokens,
+            scored_tokens=data.train.num_scored if data.are_chats else None,
             held_out_tokens=sum(len(piece.tokens) for piece in data.held_out),
             characters_per_token=data.characters_per_token,
             reason=reason,
-            text_share=data.training_characters / (sources.characters - split.held_out_characters),
+            text_share=data.training_characters / _training_characters(sources, data),
         )
     )
-    return Material(tokenizer, data)
+    return Material(tokenizer, data, end_ids, asked)
+
+
+def _training_characters(sources: AnyText, data: PreparedData) -> int:
+    if isinstance(sources, ChatSources):  # all of them are made ready
+        return data.training_characters
+    split = sources.split if isinstance(sources, PreparedText) else split_of(sources)
+    return sources.characters - split.held_out_characters
 
 
 def reopen_material(folder: Path, tokenizer_path: Path) -> Material:
@@ -145,9 +177,9 @@ def make_tokenizer(sources: Sources, recipe: Recipe) -> tuple[TextTokenizer, str
     return tokenizer, f"the text has no more pairs, though {asked:,} were asked for" * (tokenizer.vocab_size < asked)
 
 
-def measure(sources: Sources | PreparedText, observe: Observer) -> YardsticksMeasured | None:
-    """What simple predictors make of the held-out text, if there is any."""
-    if not sources.held_out_percent:
+def measure(sources: AnyText, observe: Observer) -> YardsticksMeasured | None:
+    """What simple predictors make of the held-out text, if there is any; of answers they know nothing."""
+    if not sources.held_out_percent or isinstance(sources, ChatSources):
         return None
     sample = sources.sample() if isinstance(sources, PreparedText) else sample_split(sources)
     measured = YardsticksMeasured.of(measure_yardsticks(sample))

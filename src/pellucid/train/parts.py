@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from pellucid.checkpoint import RunFolder
-from pellucid.data import Batches, check_vocabulary
+from pellucid.data import Batches, ChatBatches, check_vocabulary
 from pellucid.nn import TransformerLM
 from pellucid.optim import WeightAverage, build_optimizer
 from pellucid.parallel import ALONE, Ranks, is_sharded, replicated, shard
@@ -32,7 +32,7 @@ class Parts:
     folder: RunFolder
     material: Material
     model: TransformerLM
-    batches: Batches
+    batches: Batches | ChatBatches
     training: TrainingConfig
     sampler: Sampler
     observe: Observer

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pellucid import own_parts
-from pellucid.data import PreparedText, Sources, Split, split_of
+from pellucid.data import ChatSources, PreparedText, Sources, Split, split_of
 from pellucid.data.split import TENTHS
 from pellucid.errors import ConfigError, DataError
 from pellucid.train import facts
 from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import TextRead
 from pellucid.train.gentle_recipe import FACTORS_RATE, choose_gentle_recipe
+from pellucid.train.material import AnyText
 from pellucid.train.recipe import Recipe, choose_recipe
 from pellucid.train.start import Start
 from pellucid.training_config import TrainingConfig
@@ -33,7 +34,7 @@ def minutes_of(training: TrainingConfig) -> float | None:
 class Request:
     """A run, as it was asked for."""
 
-    sources: Sources | PreparedText
+    sources: AnyText
     name: str
     """What the text is called on the screen and in run.json."""
     out: Path
@@ -53,7 +54,7 @@ class Request:
     @property
     def split(self) -> Split:
         """How the text is split."""
-        return self.sources.split if isinstance(self.sources, PreparedText) else split_of(self.sources)
+        return split_of(self.sources) if isinstance(self.sources, Sources) else self.sources.split
 
     @property
     def minutes(self) -> float | None:
@@ -68,7 +69,14 @@ class Request:
         """
         device = check_device(self.training.device, Capabilities.of_this_machine())
         chosen = self._chosen(device)
-        everything = device != "cpu" or self.training.steps is not None
+        chats = isinstance(self.sources, ChatSources)
+        if chats and self.start is None:
+            raise ConfigError(
+                "a model that has learned to read, for chats to teach it to answer",
+                came="none",
+                remedy="name one with --from MODEL: a run, a Hugging Face folder or a .gguf file",
+            )
+        everything = device != "cpu" or self.training.steps is not None or chats
         if isinstance(self.sources, PreparedText):
             self._require_own_tokenizer("a prepared folder", "prepare the text anew with it")
             chosen, everything = replace(chosen, tokenizer=None), True
@@ -161,6 +169,8 @@ class Request:
                 remedy="lower it; 512 to 8,192 fits most texts",
             )
         context_length = self._context_length(recipe, min(recipe.vocab_size or recipe.least_vocab_size, largest))
+        if isinstance(self.sources, ChatSources):
+            return  # rows are filled up
         most = num_bytes + len(self.sources.documents) + TENTHS + 1  # each document, and each tenth, ends with a token
         if context_length + 1 > most:
             raise DataError(
@@ -181,7 +191,7 @@ class Request:
     def text_read(self) -> TextRead:
         """What is to be said of the text."""
         split = self.split
-        told = () if split.kind == "passages" else (split.sentence,)
+        told = () if split.kind == "passages" or isinstance(self.sources, ChatSources) else (split.sentence,)
         return TextRead(
             name=facts.as_text(self.name),
             documents=len(self.sources.documents),
@@ -189,6 +199,7 @@ class Request:
             distinct_characters=len(self.sources.alphabet),
             fingerprint=self.sources.fingerprint,
             notes=(*self.sources.notes, *told),
+            are_chats=isinstance(self.sources, ChatSources),
         )
 
     def first_facts(self, recipe: Recipe) -> dict[str, Any]:

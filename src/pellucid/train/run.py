@@ -76,8 +76,7 @@ def train(
             heard(request.text_read())
             if request.start:
                 heard(request.start.opened())
-            tokenizer = request.start.tokenizer if request.start else None
-            material = make_material(request.sources, recipe, folder.tokens_path, heard, tokenizer)
+            material = make_material(request.sources, recipe, folder.tokens_path, heard, request.start)
             material.tokenizer.save(folder.tokenizer_path)
             if request.start and request.start.chat_template:
                 folder.chat_template_path.write_text(request.start.chat_template, encoding="utf-8", newline="")
@@ -85,6 +84,8 @@ def train(
             made = {
                 "tokenizer": facts.of_tokenizer(material.tokenizer),
                 "yardsticks": asdict(yardsticks) if yardsticks else None,
+                "asked": material.asked,
+                "end_ids": sorted({*folder.facts.get("end_ids", ()), *material.end_ids}),
             }
             folder.write_run(folder.facts | made)
             folder.settle()

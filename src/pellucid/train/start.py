@@ -18,7 +18,7 @@ from pellucid.errors import ModelFileError
 from pellucid.loading import load
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
-from pellucid.text import TextTokenizer, with_new_tokens
+from pellucid.text import CHATML, CHATML_TOKENS, ChatTemplate, TextTokenizer, with_new_tokens
 from pellucid.train import facts
 from pellucid.train.events import StartOpened
 from pellucid.train.new_rows import with_new_rows
@@ -105,6 +105,21 @@ class Start:
             changes: As for `config`.
         """
         return with_new_rows(load(self.path).model, self.config(changes))
+
+    def for_chats(self) -> "Start":
+        """The same, able to learn chats: one that has no template of its own gets ChatML, and the tokens it needs."""
+        if self.chat_template is not None:
+            return self
+        added = tuple(dict.fromkeys((*self.added, *CHATML_TOKENS)))
+        return replace(self, added=added, chat_template=CHATML)
+
+    def template(self) -> ChatTemplate:
+        """How chats are written for it.
+
+        Raises:
+            TokenizerError: if its template cannot be rendered safely.
+        """
+        return ChatTemplate(self.chat_template or CHATML, self.tokenizer)
 
     def opened(self) -> StartOpened:
         """What is to be said of it."""

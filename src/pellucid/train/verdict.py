@@ -22,6 +22,8 @@ def verdict(event: Finished) -> list[str]:
     """How good it is: a line in words, and one of figures; or that nobody can tell."""
     if event.held_out is None:
         return [f"Everything was for training: how good it is on other text, nobody can tell{_train(event)}."]
+    if not event.yardsticks:
+        return [of_answers(event), *filter(None, [kept_step(event)]), *filter(None, [since_before(event)])]
     unseen, characters = event.yardsticks["unseen"], sum(event.yardsticks["held_out_characters"])
     if unseen > MOST_UNSEEN * characters:
         return [
@@ -30,6 +32,19 @@ def verdict(event: Finished) -> list[str]:
         ]
     figures = in_figures(event), against_the_table(event), kept_step(event)
     return [in_words(event), " ".join(filter(None, figures)), *filter(None, [since_before(event)])]
+
+
+def of_answers(event: Finished) -> str:
+    """The held-out loss of chats: of the assistant's answers alone, the tokens that end them among them."""
+    assert event.held_out is not None
+    error = "" if event.standard_error is None else f" ± {event.standard_error:.3f}"
+    tokens = event.held_out_tokens or 1
+    nats = event.held_out * event.held_out_characters * math.log(2) / tokens
+    return (
+        f"On answers it never read: {event.held_out:.3f}{error} bits per character, {nats:.3f} nats per token"
+        f" ({tokens:,} tokens); after step {event.best_step:,}. No letter table and no xz can answer: what to beat is"
+        " the model before."
+    )
 
 
 def since_before(event: Finished) -> str:

@@ -8,6 +8,7 @@ In: paths.  Out: a reader for each file.  Used by: sources.py, folders.py.  Read
 
 from pellucid.data.reading.columns import UnclearColumn
 from pellucid.data.reading.decoding import UnclearEncoding, plainly_utf_8
+from pellucid.data.reading.jsonl import JsonLines
 from pellucid.data.reading.kinds import SUFFIXES, Kind, Unreadable, kind_of_name, open_reader
 from pellucid.data.reading.packed import byte_blocks
 from pellucid.data.reading.reader import FileReader, ReadingOptions, told
@@ -15,6 +16,7 @@ from pellucid.data.reading.reader import FileReader, ReadingOptions, told
 __all__ = [
     "SUFFIXES",
     "FileReader",
+    "JsonLines",
     "Kind",
     "ReadingOptions",
     "UnclearColumn",

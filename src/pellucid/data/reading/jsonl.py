@@ -24,7 +24,7 @@ class JsonLines(RowReader):
         """Each row's text."""
         column = self._column()
         self._begin(column)
-        for _, value in self._values():
+        for _, value in self.values():
             text = value if isinstance(value, str) else value.get(column) if column is not None else None
             yield from self._document(text)
 
@@ -32,7 +32,7 @@ class JsonLines(RowReader):
         """The field that is text; None if lines are strings."""
         judged: dict[str, list[str]] = {}
         characters = number = 0
-        for number, (_, value) in enumerate(self._values(), 1):
+        for number, (_, value) in enumerate(self.values(), 1):
             if isinstance(value, str):
                 if number == 1:
                     return None
@@ -45,7 +45,7 @@ class JsonLines(RowReader):
                 break
         return choose_column(judged, self.options.text_column, self.name) if number else None
 
-    def _values(self) -> Iterator[tuple[int, str | dict[str, Any]]]:
+    def values(self) -> Iterator[tuple[int, str | dict[str, Any]]]:
         """Every line that is not blank: its number, and the string or object on it."""
         lines = (line for lines in lines_of(self.decoded(), self.name) for line in lines)
         for number, line in enumerate(lines, 1):
