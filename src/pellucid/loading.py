@@ -8,7 +8,7 @@
 In: a path.  Out: `Loaded`.  Used by: notebooks, the command line, serve, inspection.  Read next: cli/main.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -20,18 +20,16 @@ import torch
 from pellucid import own_parts
 from pellucid.checkpoint import RunFolder, read_config, read_model
 from pellucid.checkpoint.model_files import FORMAT
-from pellucid.convert import (
-    read_chat_template,
-    read_end_ids,
-    read_gguf,
-    read_hugging_face,
-    read_hugging_face_config,
-)
+from pellucid.convert.beside_weights import read_chat_template
+from pellucid.convert.foreign_model import ForeignModel
+from pellucid.convert.gguf import open_gguf
+from pellucid.convert.huggingface import open_hugging_face
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
+from pellucid.generate.stream import Prompt
 from pellucid.nn import TransformerLM
-from pellucid.text import TextTokenizer, fitted, load_tokenizer
+from pellucid.text import TextTokenizer, load_tokenizer
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,8 @@ class Loaded:
     """How a chat becomes one text, in the words of Jinja, if the model comes with it."""
     source: Path | None = None
     """The folder or file it was read from."""
+    notes: tuple[str, ...] = ()
+    """Sentences that are to be said of it: what was left out, and why."""
 
     def generate(self, prompt: str = "", **settings: Any) -> str:
         """What the model writes after a prompt; an empty one begins a document.
@@ -100,12 +100,12 @@ class Loaded:
         writing = self.writing([prompt], **settings)
         return (chunk for number, chunk in writing if number == 0)
 
-    def writing(self, prompts: list[str], **settings: Any) -> Writing:
-        """Several texts being written, to be iterated over: (number, chunk)."""
+    def writing(self, prompts: Sequence[Prompt], **settings: Any) -> Writing:
+        """Several texts being written after texts or ids, to be iterated over: (number, chunk)."""
         try:
             return Writing(self.model, self.tokenizer, prompts, _config(settings), self.end_ids)
         except TokenizerError as error:
-            told = self.told("\n".join(prompts))
+            told = self.told("\n".join(prompt for prompt in prompts if isinstance(prompt, str)))
             if not told:
                 raise
             remedy = "write them as the text does: " + "; ".join(sentence.removesuffix(".") for sentence in told)
@@ -130,11 +130,15 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
         raise ModelFileError("the path of a model folder", came=repr(path), remedy="give one, such as runs/book-01")
     path = Path(path)
     _refuse_others(path)
-    if _is_gguf(path):
-        model, tokenizer, end_ids, template = read_gguf(path)
-        return Loaded(model.to(device), tokenizer, end_ids=end_ids, chat_template=template, source=path)
-    if _is_hugging_face(path):
-        return _load_hugging_face(path, device)
+    if (foreign := open_foreign(path)) is not None:
+        return Loaded(
+            foreign.model().to(device),
+            foreign.required_tokenizer(),
+            end_ids=foreign.end_ids,
+            chat_template=foreign.chat_template,
+            source=path,
+            notes=foreign.notes,
+        )
     is_run = (path / "run.json").exists()
     facts = RunFolder.open(path).facts if is_run else {}
     if is_run and not (path / "model.safetensors").exists():
@@ -151,6 +155,13 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     return Loaded(model.to(device), tokenizer, facts, ends, read_chat_template(path), path)
 
 
+def open_foreign(path: Path) -> ForeignModel | None:
+    """The model that somebody else's file or folder holds, before its weights are read; None for one of ours."""
+    if _is_gguf(path):
+        return open_gguf(path)
+    return open_hugging_face(path) if _is_hugging_face(path) else None
+
+
 def _is_gguf(path: Path) -> bool:
     return path.suffix.lower() == ".gguf" and path.is_file()
 
@@ -163,14 +174,6 @@ def _is_hugging_face(path: Path) -> bool:
     except (OSError, msgspec.DecodeError):
         return False
     return isinstance(described, dict) and "model_type" in described and described.get("format") != FORMAT
-
-
-def _load_hugging_face(path: Path, device: torch.device | str) -> Loaded:
-    config = read_hugging_face_config(path)
-    tokenizer = fitted(load_tokenizer(path), config.vocab_size)
-    model = read_hugging_face(path, num_ids=tokenizer.vocab_size)
-    ends = read_end_ids(path, tokenizer.special_tokens)
-    return Loaded(model.to(device), tokenizer, {}, ends, read_chat_template(path), path)
 
 
 def _alphabet(tokenizer: TextTokenizer) -> str:

@@ -64,7 +64,7 @@ def test_a_type_that_nobody_reads_is_refused_by_name():
 
 def test_without_the_library_the_sentence_names_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gguf", None)
-    kind = BY_NAME["Q4_1"]
+    kind = BY_NAME["Q5_1"]
     with pytest.raises(ModelFileError, match=r"pellucid\[gguf\]"):
         to_float32(np.zeros(kind.block_bytes, np.uint8), kind, (kind.block_length,))
     assert to_float32(np.zeros(34, np.uint8), BY_NAME["Q8_0"], (32,)).shape == (32,)

@@ -121,7 +121,7 @@ def test_number_types(tmp_path, stored, used):
 
 def test_quantised_numbers_are_refused(folder):
     edit_weights(folder, lambda tensors: tensors | {"model.norm.weight": torch.ones(96, dtype=torch.int8)})
-    with pytest.raises(ModelFileError, match=r"model\.norm\.weight as I8"):
+    with pytest.raises(ModelFileError, match=r"model\.norm\.weight as int8"):
         read_hugging_face(folder)
 
 

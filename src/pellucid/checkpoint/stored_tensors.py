@@ -137,7 +137,7 @@ class StoredTensors:
             part.copy_(stored)
 
     def _read(self, flat: Tensor, name: str) -> None:
-        left = memoryview(flat.view(torch.uint8).numpy()) if len(flat) else memoryview(b"")
+        left = flat.view(torch.uint8).numpy().data if len(flat) else memoryview(b"")
         while left:
             count = self._file.readinto(left)
             if not count:

@@ -107,7 +107,9 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | 
         ModelFileError: naming what is missing, left over or of another shape.
     """
     tensors = plain_names(tensors)
-    targets = _targets(model, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, source, tensors.get)
+    targets = _targets(
+        model, {name: tuple(tensor.shape) for name, tensor in tensors.items()}, source, tensors.__getitem__
+    )
     for name, target in targets.items():
         target.copy_(tensors[name])
 
@@ -121,7 +123,7 @@ def read_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "
 
 
 def _targets(
-    model: nn.Module, shapes: Mapping[str, tuple[int, ...]], source: str | Path, read: Callable[[str], Tensor | None]
+    model: nn.Module, shapes: Mapping[str, tuple[int, ...]], source: str | Path, read: Callable[[str], Tensor]
 ) -> dict[str, Tensor]:
     """Where tensors of these names and shapes go, a tied pair once; refused unless they are the model's."""
     targets = plain_names(model.state_dict(keep_vars=True))

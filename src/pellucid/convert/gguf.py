@@ -1,36 +1,34 @@
 """A GGUF file, read: the model and the tokenizer in it, as ours.
 
-Weights become float32, one tensor after the other, so a model takes little more memory than its own.
+Weights become float32, some rows after the other, so a model takes no more memory than its own.
 
-In: a path.  Out: `TransformerLM` and `TextTokenizer`.  Used by: loading.  Read next: gguf_file.py.
+In: a path.  Out: `ForeignModel`.  Used by: loading.  Read next: gguf_file.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from pellucid.checkpoint import empty_model, refuse_foreign_weights
+from pellucid.convert.foreign_model import ForeignModel
 from pellucid.convert.gguf_config import ROPE_FACTORS, read_gguf_config
 from pellucid.convert.gguf_families import GgufFamily
 from pellucid.convert.gguf_file import GgufFile
 from pellucid.convert.gguf_vocabulary import end_ids, read_vocabulary
-from pellucid.convert.names import one_by_one, to_theirs
 from pellucid.errors import TokenizerError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
 from pellucid.text import TextTokenizer
 
+KEPT = {"F16": torch.float16, "BF16": torch.bfloat16}
+"""Types in which numbers may be taken as they are; all others become float32."""
 
-def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int], str | None]:
-    """A file's model on the CPU, in evaluation mode and float32; its tokenizer, the ids that end a text, chat template.
 
-    Args:
-        path: The file.
+def open_gguf(path: Path) -> ForeignModel:
+    """The model in a file, with its tokenizer, before its weights are read; they are used in float32.
 
     Raises:
         ModelFileError: if it is damaged, or holds something that cannot be had here, naming it.
@@ -38,56 +36,71 @@ def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int],
     """
     file = GgufFile(path)
     config, family = read_gguf_config(file)
-    named = _Named(file, family, config)
     tokenizer = read_vocabulary(file.metadata, f"'{path}'")
     if tokenizer.vocab_size > config.vocab_size:
         came = f"{tokenizer.vocab_size:,} tokens and {config.vocab_size:,} rows of the embedding"
         raise TokenizerError(f"a row for each token in '{path}'", came=came, remedy="use another file of the model")
-    config = replace(config, num_unused_ids=config.vocab_size - tokenizer.vocab_size)
     template = file.metadata.get("tokenizer.chat_template")
-    template = template if isinstance(template, str) and template else None
-    return _filled(named, family, config, path).eval(), tokenizer, end_ids(file.metadata, tokenizer), template
+    return ForeignModel(
+        kind="a GGUF file",
+        config=config,
+        family=family.weights,
+        weights=GgufWeights(file, family, config),
+        tokenizer=tokenizer,
+        end_ids=end_ids(file.metadata, tokenizer),
+        chat_template=template if isinstance(template, str) and template else None,
+        files=(path,),
+        told_by=f"'{path}'",
+        number_type=torch.float32,
+    )
 
 
-class _Named(Mapping[str, Tensor]):
-    """The file's tensors that are weights, each made float32 when it is asked for."""
+def read_gguf(path: Path) -> tuple[TransformerLM, TextTokenizer, frozenset[int], str | None]:
+    """A file's model on the CPU, in evaluation mode and float32; its tokenizer, the ids that end a text, chat template.
+
+    Raises:
+        ModelFileError: if it is damaged, or holds something that cannot be had here, naming it.
+        TokenizerError: if its vocabulary cannot be used.
+    """
+    opened = open_gguf(path)
+    return opened.model(), opened.required_tokenizer(), opened.end_ids, opened.chat_template
+
+
+class GgufWeights:
+    """The file's tensors that are weights."""
 
     def __init__(self, file: GgufFile, family: GgufFamily, config: ModelConfig) -> None:
         copies = {ROPE_FACTORS, "output.weight"} if config.tie_embeddings else {ROPE_FACTORS}
         self._file, self._offset = file, family.stored_offset
-        self.shapes = {name: tensor.shape for name, tensor in file.tensors.items() if name not in copies}
-
-    def __getitem__(self, name: str) -> Tensor:
-        tensor = torch.from_numpy(self._file.read(name))
-        return tensor.sub_(self._offset) if self._offset and name.endswith("norm.weight") else tensor
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.shapes
+        self._names = [name for name in file.tensors if name not in copies]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
+        return iter(self._names)
 
-    def __len__(self) -> int:
-        return len(self.shapes)
+    def __contains__(self, name: object) -> bool:
+        return name in self._file.tensors and name in self._names
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """A tensor's shape."""
+        return self._file.tensors[name].shape
 
-@torch.no_grad()
-def _filled(named: _Named, family: GgufFamily, config: ModelConfig, path: Path) -> TransformerLM:
-    with torch.device("meta"):
-        outline = TransformerLM(config).state_dict()
-    if config.tie_embeddings:
-        del outline["lm_head.weight"]
-    expected = {name: tuple(one.shape) for name, one in to_theirs(outline, family.weights, config).items()}
-    problems = [f"{name} is missing" for name in expected if name not in named]
-    problems += [f"{name} is unknown" for name in named if name not in expected]
-    problems += [
-        f"{name} has shape {named.shapes[name]}, not {shape}"
-        for name, shape in expected.items()
-        if name in named and named.shapes[name] != shape
-    ]
-    refuse_foreign_weights(problems, f"the weights of the {family.architecture} model that '{path}' describes")
-    model = empty_model(config)
-    targets = model.state_dict(keep_vars=True)
-    for name, tensor in one_by_one(named, family.weights, config):
-        targets[name].copy_(tensor)
-    return model
+    def number_type(self, name: str) -> torch.dtype:
+        """The number type in which nothing of it is lost."""
+        is_shifted = self._offset and name.endswith("norm.weight")
+        return torch.float32 if is_shifted else KEPT.get(self._file.tensors[name].kind.name, torch.float32)
+
+    def read(self, name: str) -> Tensor:
+        """A tensor in that type."""
+        tensor = torch.empty(self.shape(name), dtype=self.number_type(name))
+        self.read_into(name, tensor)
+        return tensor
+
+    @torch.no_grad()
+    def read_into(self, name: str, target: Tensor) -> None:
+        """Fill a tensor of its shape."""
+        if target.dtype == torch.float32 and target.is_contiguous():
+            self._file.read_into(name, target.detach().numpy())
+        else:
+            target.copy_(torch.from_numpy(self._file.read(name)))
+        if self._offset and name.endswith("norm.weight"):
+            target.sub_(self._offset)

@@ -5,16 +5,19 @@
     tensors       name · shape · type · place    (a shape is written innermost axis first)
     data          from the next multiple of general.alignment on
 
-The file is mapped into memory; opening walks its entries and copies nothing. Arrays are decoded when they are asked
-for, tensors when they are read. No count and no length of a file is believed before the file is seen to hold as much.
+The entries are mapped into memory; opening walks them and copies nothing, and arrays are decoded when they are asked
+for. Tensors are read when they are asked for, some rows at a time; mapped, the file's pages would be memory of the
+process. No count and no length of a file is believed before the file is seen to hold as much.
 
 In: a path.  Out: `GgufFile`.  Used by: convert.  Read next: names.py.
 """
 
 from __future__ import annotations
 
+import io
 import mmap
 import struct
+import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,6 +34,8 @@ VERSIONS = (2, 3)
 """Version 1 counted with 32 bits and was in use for some weeks of 2023."""
 
 _ALIGNMENT = 32
+_TOGETHER = 1 << 19
+"""Numbers that are turned into float32 together (and bytes that are compared): a processor's cache holds them."""
 _MOST_AXES = 4  # ggml's GGML_MAX_DIMS
 _DEEPEST = 4
 """Arrays in arrays: nobody is known to write any, and a file shall not choose how deep this program recurses."""
@@ -59,7 +64,7 @@ class GgufFile:
     """An open GGUF file.
 
     Args:
-        path: The file. It stays mapped as long as this object or an array of `stored` lives.
+        path: The file. It stays open as long as this object lives.
 
     Raises:
         ModelFileError: if it is no such file, of another version or byte order, cut short, or contradicts itself.
@@ -67,8 +72,9 @@ class GgufFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._bytes = _mapped(self.path)
-        reader = _Reader(self._bytes, self.path)
+        self._file, mapped = _opened(self.path)
+        weakref.finalize(self, self._file.close)
+        reader = _Reader(mapped, self.path)
         num_tensors, num_entries = reader.header()
         self.metadata: Mapping[str, Any] = _Entries(reader, reader.entries(num_entries))
         described = [reader.tensor_description() for _ in range(reader.believable(num_tensors, 24, "tensors"))]
@@ -82,24 +88,63 @@ class GgufFile:
         return f"GgufFile({str(self.path)!r}, {len(self.metadata)} entries, {len(self.tensors)} tensors)"
 
     def stored(self, name: str) -> np.ndarray:
-        """The bytes of a tensor, in the file itself: read-only, uint8.
+        """The bytes of a tensor, uint8, in memory of their own.
 
         Raises:
             ModelFileError: if there is no such tensor.
         """
-        if name not in self.tensors:
-            raise ModelFileError(f"a tensor {name!r} in '{self.path}'", came="none", remedy="give a complete file")
-        tensor = self.tensors[name]
-        return np.frombuffer(self._bytes, dtype=np.uint8, count=tensor.num_bytes, offset=tensor.start)
+        return self._piece(self._tensor(name), 0, self._tensor(name).num_bytes)
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor as float32, in memory of its own.
+        """A tensor as float32.
 
         Raises:
             ModelFileError: if there is no such tensor, or its type cannot be read.
         """
-        stored, tensor = self.stored(name), self.tensors[name]
-        return to_float32(stored, tensor.kind, tensor.shape)
+        numbers = np.empty(self._tensor(name).shape, dtype=np.float32)
+        self.read_into(name, numbers)
+        return numbers
+
+    def read_into(self, name: str, numbers: np.ndarray) -> None:
+        """Fill an array of float32 with a tensor, some rows at a time: no second copy of it is ever in memory.
+
+        Raises:
+            ModelFileError: if there is no such tensor, or its type cannot be read.
+        """
+        tensor = self._tensor(name)
+        rows = numbers.reshape(-1, tensor.shape[-1])
+        row_bytes = tensor.num_bytes // len(rows)
+        step = max(1, _TOGETHER // tensor.shape[-1])
+        for first in range(0, len(rows), step):
+            part = rows[first : first + step]
+            stored = self._piece(tensor, first * row_bytes, len(part) * row_bytes)
+            part[:] = to_float32(stored, tensor.kind, part.shape)
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two tensors are stored alike, to the last byte."""
+        first, second = self._tensor(one), self._tensor(other)
+        if (first.kind, first.shape) != (second.kind, second.shape):
+            return False
+        places = range(0, first.num_bytes, _TOGETHER)
+        sizes = [(place, min(_TOGETHER, first.num_bytes - place)) for place in places]
+        return all(np.array_equal(self._piece(first, *size), self._piece(second, *size)) for size in sizes)
+
+    def _tensor(self, name: str) -> GgufTensor:
+        if name not in self.tensors:
+            raise ModelFileError(f"a tensor {name!r} in '{self.path}'", came="none", remedy="give a complete file")
+        return self.tensors[name]
+
+    def _piece(self, tensor: GgufTensor, start: int, num_bytes: int) -> np.ndarray:
+        piece = np.empty(num_bytes, dtype=np.uint8)
+        self._file.seek(tensor.start + start)
+        left = memoryview(piece)
+        while left:
+            count = self._file.readinto(left)
+            if not count:
+                came = f"one that has become shorter, and ends within {tensor.name!r}"
+                raise ModelFileError(f"a whole GGUF file at '{self.path}'", came=came, remedy="copy it again")
+            left = left[count:]
+        return piece
 
 
 class _Entries(Mapping[str, Any]):
@@ -269,10 +314,10 @@ class _Reader:
         self.at = at
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _opened(path: Path) -> tuple[io.FileIO, mmap.mmap]:
     try:
-        with path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        file = io.FileIO(path)
+        return file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:  # ValueError: an empty file cannot be mapped
         said = error.strerror if isinstance(error, OSError) else "it is empty"
         raise ModelFileError(

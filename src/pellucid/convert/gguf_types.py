@@ -1,7 +1,7 @@
 """How GGUF stores numbers: the size of each type's blocks, and how its bytes become float32.
 
 A quantised row is cut into blocks; a block holds small whole numbers and the scale (and the offset) that they share.
-The plain types and the commonest quantised one are read here, all others by the `gguf` library.
+The plain types and the simplest quantised ones are read here, all others by the `gguf` library.
 
 In: the bytes of a tensor.  Out: an array of float32.  Used by: gguf_file.py.  Read next: gguf_file.py.
 """
@@ -100,11 +100,26 @@ def to_float32(stored: np.ndarray, kind: GgufType, shape: tuple[int, ...]) -> np
         case "Q8_0":
             blocks = stored.reshape(-1, kind.block_bytes)
             numbers = blocks[:, :2].copy().view("<f2").astype(np.float32) * blocks[:, 2:].view(np.int8)
+        case "Q4_0" | "Q4_1":
+            numbers = _nibbles(stored.reshape(-1, kind.block_bytes))
         case _:
             row_bytes = shape[-1] // kind.block_length * kind.block_bytes
             numbers = _by_library(stored.reshape(-1, row_bytes), kind)
     own = np.shares_memory(numbers, stored) if numbers.dtype == np.float32 else False
     return np.array(numbers, dtype=np.float32, copy=own or None).reshape(shape)
+
+
+def _nibbles(blocks: np.ndarray) -> np.ndarray:
+    """Blocks of a scale, for Q4_1 an offset, and 32 numbers of four bits: the low halves of 16 bytes, then the high."""
+    scales = blocks[:, :-16].copy().view("<f2").astype(np.float32)
+    numbers = np.empty((len(blocks), 32), dtype=np.float32)
+    numbers[:, :16], numbers[:, 16:] = blocks[:, -16:] & 15, blocks[:, -16:] >> 4
+    if scales.shape[1] == 1:
+        numbers -= 8
+    numbers *= scales[:, :1]
+    if scales.shape[1] == 2:
+        numbers += scales[:, 1:]
+    return numbers
 
 
 def _by_library(rows: np.ndarray, kind: GgufType) -> np.ndarray:

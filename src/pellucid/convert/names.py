@@ -133,7 +133,7 @@ def one_by_one(theirs: Mapping[str, Tensor], family: Family, config: ModelConfig
         >>> next(one_by_one({"ln_final.weight": torch.ones(4)}, CS336, config))[0]
         'final_norm.weight'
     """
-    for our_name, their_names, row in _addresses(family, config.num_layers):
+    for our_name, their_names, row in addresses(family, config.num_layers):
         missing = [name for name in their_names if name not in theirs]
         if len(missing) == len(their_names):
             continue
@@ -163,12 +163,12 @@ def to_theirs(ours: Mapping[str, Tensor], family: Family, config: ModelConfig) -
         ['layers.0.attn.q_proj.weight', 'layers.0.attn.k_proj.weight', 'layers.0.attn.v_proj.weight']
     """
     theirs, known = {}, set()
-    for our_name, their_names, row in _addresses(family, config.num_layers):
+    for our_name, their_names, row in addresses(family, config.num_layers):
         if our_name not in ours:
             continue
         known.add(our_name)
         fused = _reordered(our_name, ours[our_name], family, config, halves_to_neighbours)
-        parts = fused.split(_slices(config)) if len(their_names) == 3 else (fused,)
+        parts = fused.split(slices_of(config)) if len(their_names) == 3 else (fused,)
         theirs.update(zip(their_names, (part.T if row.transposed else part for part in parts), strict=True))
     unknown = sorted(set(ours) - known)
     if unknown:
@@ -214,17 +214,17 @@ def names_by_address(family: Family, num_layers: int) -> dict[str, tuple[str, ..
         >>> names_by_address(CS336, num_layers=1)["blocks.0.feed_forward.up.weight"]
         ('layers.0.ffn.w3.weight',)
     """
-    return {ours: theirs for ours, theirs, _ in _addresses(family, num_layers)}
+    return {ours: theirs for ours, theirs, _ in addresses(family, num_layers)}
 
 
-def _addresses(family: Family, num_layers: int) -> Iterator[tuple[str, tuple[str, ...], Row]]:
-    """The table with every layer's number filled in."""
+def addresses(family: Family, num_layers: int) -> Iterator[tuple[str, tuple[str, ...], Row]]:
+    """The table with every layer's number filled in: our name, theirs, the row."""
     for row in family.rows:
         for i in range(num_layers) if "{i}" in row.ours else range(1):
             yield row.ours.replace("{i}", str(i)), tuple(name.replace("{i}", str(i)) for name in row.theirs), row
 
 
-def _slices(config: ModelConfig) -> tuple[int, int, int]:
+def slices_of(config: ModelConfig) -> tuple[int, int, int]:
     """Rows of queries, keys and values in our fused matrix."""
     keys = config.num_kv_heads * config.d_head
     return (config.num_heads * config.d_head, keys, keys)
@@ -237,7 +237,7 @@ def _reordered(
     if family.pair_order == "halves" or config.positions != "rope":
         return tensor
     if ".query_key_value." in our_name:
-        query, key, value = tensor.split(_slices(config))
+        query, key, value = tensor.split(slices_of(config))
         return torch.cat([reorder(query, config.d_head), reorder(key, config.d_head), value])
     if ".query_norm." in our_name or ".key_norm." in our_name:
         return reorder(tensor, config.d_head)
