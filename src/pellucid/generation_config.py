@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pellucid.errors import GenerationError
+
+Precision = Literal["auto", "float32", "bfloat16", "int8"]
+"""What weights are held in while a model writes; auto: as they are stored."""
+PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 
 @dataclass(frozen=True, kw_only=True)

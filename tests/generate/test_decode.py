@@ -4,7 +4,8 @@ import torch
 from pellucid import presets
 from pellucid.errors import GenerationError
 from pellucid.generate import decode, decode_one, fit_prompt, generate_naively, likeliest, prefill, sample, visible_from
-from pellucid.generate.decode import keep_rows, kept_length, new_cache
+from pellucid.generate.decode import kept_length
+from pellucid.generate.reading import keep_rows, new_cache
 from pellucid.generation_config import GenerationConfig
 from pellucid.model_config import ModelConfig
 from pellucid.nn import KVCache, TransformerLM
@@ -114,7 +115,7 @@ def test_nothing_is_read_that_will_not_be_used(rope, monkeypatch):
     forward = rope.forward
     monkeypatch.setattr(rope, "forward", lambda *a, **k: calls.append(a[0].shape[1]) or forward(*a, **k))
     write(rope, [prompt_of(5)], max_tokens=4)
-    assert calls == [5, 1, 1, 1]
+    assert calls == [5, 1, 1, 1]  # a forward pass that somebody watches is used
     calls.clear()
     write(rope, [prompt_of(5)], max_tokens=0)
     assert calls == []

@@ -245,5 +245,12 @@ def test_dropout_sleeps_in_evaluation_and_draws_nothing(fused):
 @pytest.mark.parametrize("given", [{}, {"mask": torch.ones(1, 2, 2, dtype=torch.bool)}, {"positions": torch.arange(2)}])
 def test_a_cache_needs_a_mask_and_positions(given):
     cache = KVCache(replace(PLAIN, num_layers=1), 1, 4)
+    cache.advance(1)
     with pytest.raises(ShapeError, match="a mask and positions beside a cache"):
         CausalMultiHeadAttention(PLAIN)(torch.randn(1, 2, 24), cache=cache.layers[0], **given)
+
+
+def test_an_empty_cache_needs_no_mask_since_all_that_is_read_is_new():
+    attention, cache, x = CausalMultiHeadAttention(PLAIN), KVCache(PLAIN, 1, 4), torch.randn(1, 3, 24)
+    read = attention(x, positions=torch.arange(3)[None], cache=cache.layers[0])
+    torch.testing.assert_close(read, attention(x), rtol=0, atol=0)

@@ -1,13 +1,16 @@
 """A model at work: from a prompt to what comes next.
 
-Read the files in this order: sampling, decode, naive, whole_characters, stream. Only stream knows text; the others know
-ids.
+Read the files in this order: sampling, native, program, reading, guessing, decode, naive, whole_characters, stream.
+Only stream knows text; the others know ids.
 
 In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the command line.  Read next: sampling.py.
 """
 
-from pellucid.generate.decode import decode, decode_one, fit_prompt, prefill, visible_from
+from pellucid.generate.decode import decode, fit_prompt, visible_from
+from pellucid.generate.guessing import Guesser
 from pellucid.generate.naive import generate_naively
+from pellucid.generate.program import Program
+from pellucid.generate.reading import Reading, decode_one, prefill
 from pellucid.generate.sampling import draw, keep_min_p, keep_top_k, keep_top_p, likeliest, sample, with_temperature
 from pellucid.generate.stream import (
     Completion,
@@ -25,6 +28,9 @@ __all__ = [
     "CharacterStates",
     "Completion",
     "GenerationConfig",
+    "Guesser",
+    "Program",
+    "Reading",
     "StopFinder",
     "TextStream",
     "WholeCharacters",

@@ -1,11 +1,12 @@
 """Decoding: ids in, one more id for each sequence, again and again, over a cache of keys and values.
 
-    prefill      read all prompts at once; logits for the token after each
-    decode_one   read one new token of each sequence; logits for the token after it
-    decode       the loop: choose, tell, read, until everyone has finished
+    read the prompts ─▶ choose ─▶ tell ─▶ read what was chosen (and what is guessed to follow) ─▶ choose ─▶ ...
 
-Prompts of different lengths stand in one batch, padded on the right and masked by their lengths, so that each is read
-as it would be alone. A sequence that has finished leaves the batch.
+A sequence that has finished leaves the batch.
+
+Guessing: what a sequence has written before is likely to come again, so a few ids are guessed (guessing.py) and read
+together with the newest one, which costs little more than reading one. Each is kept only if it is the very id that
+is then chosen from the logits before it: guessing changes how fast a text is written, and no letter of it.
 
 Past the context: when a sequence fills the context, its newest context_length // 2 tokens are read anew, at positions
 0, 1, 2, ..., and it goes on from there (`visible_from` says where that is). So there is always half a context of
@@ -15,58 +16,17 @@ In: a model, prompts as ids.  Out: ids.  Used by: stream, train.  Read next: nai
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from itertools import takewhile
 
-import torch
-from jaxtyping import Float
 from torch import Tensor
 
 from pellucid.errors import GenerationError
-from pellucid.nn import KVCache, TransformerLM
+from pellucid.generate.guessing import Guesser
+from pellucid.generate.reading import Reading
+from pellucid.nn import TransformerLM
 
 Choose = Callable[[int, Tensor], int]
 """Given the number of a sequence and its logits (vocab), the id to write."""
-
-
-@torch.no_grad()
-def prefill(model: TransformerLM, prompts: Sequence[Sequence[int]], cache: KVCache) -> Float[Tensor, "batch vocab"]:
-    """Read whole prompts into an empty cache.
-
-    Args:
-        model: The model.
-        prompts: Ids, at least one each.
-        cache: Is filled and advanced.
-
-    Returns:
-        Logits for the token after each prompt.
-    """
-    lengths = [len(prompt) for prompt in prompts]
-    padded = torch.zeros(len(prompts), max(lengths), dtype=torch.int64)  # id 0: masked, whatever it means
-    for row, prompt in enumerate(prompts):
-        padded[row, : len(prompt)] = torch.as_tensor(prompt)
-    ragged = lengths if len(set(lengths)) > 1 else None
-    with evaluating(model):
-        logits = model(padded.to(device_of(model)), cache=cache, lengths=ragged, last_only=True)
-    cache.advance(lengths)
-    return logits[:, 0]
-
-
-@torch.no_grad()
-def decode_one(model: TransformerLM, token_ids: Sequence[int], cache: KVCache) -> Float[Tensor, "batch vocab"]:
-    """Read one new token of each sequence.
-
-    Args:
-        model: The model.
-        token_ids: The newest id of each sequence.
-        cache: What came before; is advanced.
-
-    Returns:
-        Logits for the token after it.
-    """
-    with evaluating(model):
-        logits = model(torch.tensor(token_ids, device=device_of(model))[:, None], cache=cache)
-    cache.advance(1)
-    return logits[:, 0]
 
 
 def decode(
@@ -77,6 +37,8 @@ def decode(
     max_tokens: int,
     stop_ids: Collection[int] = (),
     has_stopped: Callable[[int], bool] = lambda _: False,
+    reading: Reading | None = None,
+    most_guessed: int = 3,
 ) -> Iterator[tuple[int, int]]:
     """Go on from prompts.
 
@@ -87,6 +49,9 @@ def decode(
         max_tokens: How many ids to write for each prompt, at most.
         stop_ids: Ids that end a sequence; they are told like any other, last.
         has_stopped: Asked after each id has been told: whether this sequence ends here.
+        reading: What has been read of the prompts before, such as the earlier turns of a chat: what agrees with a
+            prompt is not read again. It is left with what has been read by the end. Default: nothing.
+        most_guessed: How many ids to guess at a time, at most; only where that cannot change what is written.
 
     Yields:
         (number of the prompt, id), each as soon as it is chosen.
@@ -95,41 +60,60 @@ def decode(
         GenerationError: if a prompt is empty, longer than the context, or holds an id that the model does not know.
     """
     check_prompts(model, prompts)
-    sequences, numbers = [list(prompt) for prompt in prompts], list(range(len(prompts)))
     if max_tokens == 0 or not prompts:
         return
-    cache = new_cache(model, len(prompts), max(map(len, prompts)) + max_tokens)
-    logits = prefill(model, sequences, cache)
-    for written in range(1, max_tokens + 1):
+    reading = reading or Reading(model, len(prompts), max(map(len, prompts)) + max_tokens)
+    sequences, numbers = [list(prompt) for prompt in prompts], list(range(len(prompts)))
+    guessers = [Guesser(most_guessed if reading.program else 0) for _ in prompts]
+    guesses: list[list[int]] = [[] for _ in prompts]
+    logits = reading.read([_unread(reading, row, prompt) for row, prompt in enumerate(sequences)])
+    while True:
         staying = []
         for row, number in enumerate(numbers):
-            token_id = choose(number, logits[row])
-            sequences[row].append(token_id)
-            yield number, token_id
-            if token_id not in stop_ids and not has_stopped(number):
-                staying.append(row)
-        if written == max_tokens or not staying:
+            first = len(logits[row]) - 1 - len(guesses[row])
+            for place, guess in enumerate([*guesses[row], None], first):
+                token_id = choose(number, logits[row][place])
+                sequences[row].append(token_id)
+                yield number, token_id
+                is_last = len(sequences[row]) - len(prompts[number]) >= max_tokens
+                if token_id in stop_ids or has_stopped(number) or is_last:
+                    break
+                if token_id != guess:
+                    staying.append(row)
+                    break
+            guessers[number].learn(len(guesses[row]), place - first)
+            reading.cut(row, reading.cache.lengths[row] - len(guesses[row]) + place - first)
+        if not staying:
             return
+        guesses = [[] for _ in staying]
         if len(staying) < len(numbers):
             sequences, numbers = [sequences[row] for row in staying], [numbers[row] for row in staying]
-            keep_rows(cache, staying)
-        make_room(model, sequences, cache)
-        logits = decode_one(model, [sequence[-1] for sequence in sequences], cache)
+            reading.keep(staying)
+        make_room(reading, sequences)
+        for row, (number, sequence) in enumerate(zip(numbers, sequences, strict=True)):
+            left = min(len(prompts[number]) + max_tokens - len(sequence), reading.room(row))
+            guesses[row] = guessers[number].guess(sequence, left - 1)
+        logits = reading.read([[sequence[-1], *guess] for sequence, guess in zip(sequences, guesses, strict=True)])
 
 
-def make_room(model: TransformerLM, sequences: Sequence[Sequence[int]], cache: KVCache) -> None:
+def _unread(reading: Reading, row: int, prompt: Sequence[int]) -> Sequence[int]:
+    """What of a prompt is to be read: not what stands in the cache already, but its last token in any case."""
+    pairs = zip(reading.sequences[row], prompt[:-1], strict=False)
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    reading.cut(row, same)
+    return prompt[same:]
+
+
+def make_room(reading: Reading, sequences: Sequence[Sequence[int]]) -> None:
     """For each sequence that fills the context: read what stays visible anew, all but its newest token."""
+    context_length = reading.model.config.context_length
+    kept: list[Sequence[int]] = [[] for _ in sequences]
     for row, sequence in enumerate(sequences):
-        if cache.lengths[row] < model.config.context_length:
-            continue
-        cache.lengths[row] = 0
-        kept = sequence[-kept_length(model.config.context_length) : -1]
-        if kept:
-            alone = new_cache(model, 1, len(kept))
-            prefill(model, [kept], alone)
-            for layer, read in zip(cache.layers, alone.layers, strict=True):
-                layer.keys[row, :, : len(kept)], layer.values[row, :, : len(kept)] = read.keys[0], read.values[0]
-            cache.lengths[row] = len(kept)
+        if reading.cache.lengths[row] >= context_length:
+            reading.cut(row, 0)
+            kept[row] = sequence[-kept_length(context_length) : -1]
+    if any(kept):
+        reading.read(kept)
 
 
 def kept_length(context_length: int) -> int:
@@ -181,34 +165,3 @@ def check_prompts(model: TransformerLM, prompts: Sequence[Sequence[int]]) -> Non
         if min(prompt) < 0 or max(prompt) >= known:
             came = f"{min(prompt) if min(prompt) < 0 else max(prompt)}"
             raise GenerationError(f"ids from 0 to {known - 1}", came=came, remedy="use the model's own tokenizer")
-
-
-def new_cache(model: TransformerLM, batch_size: int, num_positions: int) -> KVCache:
-    """An empty cache for as many positions, but no more than the model's context."""
-    capacity = min(model.config.context_length, num_positions)
-    return KVCache(model.config, batch_size, capacity, device_of(model), next(model.parameters()).dtype)
-
-
-def keep_rows(cache: KVCache, rows: Sequence[int]) -> None:
-    """Let go of all sequences but these."""
-    cache.lengths[:] = [cache.lengths[row] for row in rows]
-    for layer in cache.layers:
-        layer.keys, layer.values = layer.keys[list(rows)], layer.values[list(rows)]
-
-
-def device_of(model: TransformerLM) -> torch.device:
-    """Where the model is."""
-    return next(model.parameters()).device
-
-
-@contextmanager
-def evaluating(model: TransformerLM):
-    """The model without dropout while the block lasts; a model in training goes back to it."""
-    was_training = model.training
-    if was_training:
-        model.eval()
-    try:
-        yield
-    finally:
-        if was_training:
-            model.train()

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from pellucid.generate.decode import device_of, evaluating, visible_from
+from pellucid.generate.decode import visible_from
+from pellucid.generate.reading import device_of, evaluating
 from pellucid.nn import TransformerLM
 
 

@@ -13,6 +13,7 @@ Read next: multi_head.py.
 """
 
 from collections.abc import Sequence
+from copy import copy
 
 import torch
 from jaxtyping import Float, Int
@@ -72,6 +73,15 @@ class KVCache:
             LayerCache(torch.zeros(shape, **kind), torch.zeros(shape, **kind), self.lengths)
             for _ in range(config.num_layers)
         ]
+
+    def only(self, row: int) -> "KVCache":
+        """One row as a cache by itself, in the same memory; it counts its length for itself."""
+        alone = copy(self)
+        alone.lengths = [self.lengths[row]]
+        alone.layers = [
+            LayerCache(layer.keys[row : row + 1], layer.values[row : row + 1], alone.lengths) for layer in self.layers
+        ]
+        return alone
 
     def check_room(self, batch_size: int, num_new: int) -> None:
         """Refuse a batch that does not fit, before any layer writes.

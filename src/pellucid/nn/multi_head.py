@@ -95,7 +95,7 @@ class CausalMultiHeadAttention(nn.Module):
         """
         query, key, value = self.project(x, positions)
         if cache is not None:
-            if mask is None or positions is None:
+            if positions is None or (mask is None and any(cache.lengths)):
                 raise ShapeError(
                     "a mask and positions beside a cache", came="none", remedy="let TransformerLM make them"
                 )

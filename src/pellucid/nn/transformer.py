@@ -44,7 +44,8 @@ class TransformerLM(nn.Module):
         self.token_embedding = Embedding(config.vocab_size, config.d_model)
         learned = config.positions == "learned"
         self.position_embedding = LearnedPositions(config.context_length, config.d_model) if learned else None
-        rotaries = {config.layer_is_local(i): make_rotary(config, i) for i in range(config.num_layers)}
+        layers = {config.layer_is_local(i): i for i in range(config.num_layers)}
+        rotaries = {is_local: make_rotary(config, i) for is_local, i in layers.items()}
         self.blocks = nn.ModuleList(
             TransformerBlock(config, i, rotaries[config.layer_is_local(i)]) for i in range(config.num_layers)
         )
@@ -53,7 +54,7 @@ class TransformerLM(nn.Module):
         self._tie()
 
     def _tie(self) -> None:
-        if self.config.tie_embeddings:
+        if self.config.tie_embeddings and isinstance(self.lm_head, Linear):
             self.lm_head.weight = self.token_embedding.weight
 
     def _apply(self, fn, recurse: bool = True) -> "TransformerLM":
@@ -111,15 +112,11 @@ class TransformerLM(nn.Module):
             cache.check_room(*token_ids.shape)
         places = next_places(starts, token_ids.shape[1], token_ids.device)
         masks = dict.fromkeys(block.attention.window for block in self.blocks)
-        if not (cache is None and document_ids is None and lengths is None):  # else block and window say it all
+        if any(starts) or document_ids is not None or lengths is not None:  # else block and window say it all
             ends = None if lengths is None else places[:, 0] + torch.tensor(lengths, device=places.device)
             masks = {w: packed_mask(places, num_keys, w, ends=ends, document_ids=document_ids) for w in masks}
 
-        x = self.token_embedding(token_ids)
-        if self.config.embedding_scale != 1.0:
-            x = x * torch.tensor(self.config.embedding_scale, dtype=x.dtype)  # rounded as Gemma rounds it
-        if self.position_embedding is not None:
-            x = x + self.position_embedding(places if positions is None else positions)
+        x = self.embed(token_ids, places if positions is None else positions)
         if positions is None and cache is not None:
             positions = places
         caches = [None] * len(self.blocks) if cache is None else cache.layers
@@ -128,9 +125,21 @@ class TransformerLM(nn.Module):
         x = self.final_norm(x)
         return _last(x, lengths) if last_only else x
 
+    def embed(
+        self, token_ids: Int[Tensor, "batch position"], positions: Int[Tensor, "#batch position"]
+    ) -> Float[Tensor, "batch position d_model"]:
+        """What the first block reads: a vector for each token, and for its position where positions are learned."""
+        x = self.token_embedding(token_ids)
+        if self.config.embedding_scale != 1.0:
+            x = x * torch.tensor(self.config.embedding_scale, dtype=x.dtype)  # rounded as Gemma rounds it
+        return x if self.position_embedding is None else x + self.position_embedding(positions)
+
     def logits(self, hidden: Float[Tensor, "batch query d_model"]) -> Float[Tensor, "batch query vocab"]:
         """The head: scores over the vocabulary for each vector."""
-        logits = self.lm_head(hidden)
+        return self.finish_logits(self.lm_head(hidden))
+
+    def finish_logits(self, logits: Float[Tensor, "*batch vocab"]) -> Float[Tensor, "*batch vocab"]:
+        """What is done to the head's scores: capped where config says so, and no chance for ids that nobody uses."""
         if self.config.logit_soft_cap is not None:
             logits = self.config.logit_soft_cap * torch.tanh(logits / self.config.logit_soft_cap)
         if self.config.num_unused_ids:
