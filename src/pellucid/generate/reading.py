@@ -132,10 +132,11 @@ class Reading:
         if num_positions > most:
             came, remedy = str(num_positions), "cut the sequence, or read a shorter window anew"
             raise ShapeError(f"at most context_length={most} positions of a sequence", came=came, remedy=remedy)
-        self.cache = new_cache(self.model, len(self.sequences), max(num_positions, 2 * old.capacity))
-        self.cache.lengths[:] = old.lengths
-        for layer, before in zip(self.cache.layers, old.layers, strict=True):
+        new = new_cache(self.model, len(self.sequences), max(num_positions, 2 * old.capacity))
+        new.lengths[:] = old.lengths
+        for layer, before in zip(new.layers, old.layers, strict=True):
             layer.keys[:, :, : old.capacity], layer.values[:, :, : old.capacity] = before.keys, before.values
+        self.cache = new  # last: whoever interrupts this finds the old one, and may go on with it
 
     @torch.no_grad()
     def _through_program(self, program: Program, tokens: Sequence[Sequence[int]]) -> list[Tensor]:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from pellucid.errors import GenerationError, TokenizerError
 from pellucid.generate.decode import Choose, check_prompts, decode, fit_prompt
+from pellucid.generate.reading import Reading
 from pellucid.generate.sampling import new_seed, sample
 from pellucid.generate.whole_characters import CharacterStates, WholeCharacters
 from pellucid.generation_config import GenerationConfig
@@ -221,6 +222,7 @@ class Writing:
         prompts: Texts to go on from, an empty one begins a document; or ids, which are read as they are.
         config: How to choose and when to stop.
         end_ids: Ids that end a text beside the tokenizer's end of text, such as the end of a turn.
+        reading: What the model has read of the prompts before, and will have read after (see `decode`).
 
     Raises:
         GenerationError: if a prompt is longer than the context.
@@ -234,8 +236,9 @@ class Writing:
         prompts: Sequence[Prompt],
         config: GenerationConfig,
         end_ids: Collection[int] = (),
+        reading: Reading | None = None,
     ) -> None:
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokenizer, self._reading = model, tokenizer, reading
         self.end_ids = frozenset({tokenizer.end_of_text_id, *end_ids})
         texts_or_ids = [prompt if isinstance(prompt, str) else _whole_numbers(prompt) for prompt in prompts]
         seed = new_seed() if config.seed is None else config.seed
@@ -271,6 +274,7 @@ class Writing:
             choose if config.raw else whole_characters(self.tokenizer, choose),
             max_tokens=config.max_tokens,
             has_stopped=lambda number: completions[number].finish_reason is not None,
+            reading=self._reading,
         )
         for number, token_id in steps:
             chunk = self._take(completions[number], token_id, texts[number], finders[number])
