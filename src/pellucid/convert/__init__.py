@@ -1,8 +1,8 @@
 """Other people's names and files; the only room that knows them.
 
-Read the files in this order: names, families, huggingface_config, beside_weights, huggingface; gguf_types, gguf_file,
-gguf_vocabulary, gguf_families, gguf_config, gguf. And the way out: meaning, huggingface_description, outgoing,
-word_rules, huggingface_writing, awkward, in_transformers, proof, export.
+Read the files in this order: names, families, huggingface_config, beside_weights, filling, foreign_model, huggingface;
+gguf_types, gguf_file, gguf_vocabulary, gguf_families, gguf_config, gguf. And the way out: meaning,
+huggingface_description, outgoing, word_rules, huggingface_writing, awkward, in_transformers, proof, export.
 
 In: weights as others write them, or as we have them.  Out: the other.  Used by: loading, train, cs336, cli.
 Read next: names.py.
@@ -12,8 +12,9 @@ from pellucid.convert.awkward import AWKWARD, encodable
 from pellucid.convert.beside_weights import read_chat_template, read_end_ids
 from pellucid.convert.export import Exported, export_hugging_face, refuse_existing
 from pellucid.convert.families import FAMILIES, HuggingFaceFamily
-from pellucid.convert.gguf import read_gguf
-from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
+from pellucid.convert.foreign_model import ForeignModel
+from pellucid.convert.gguf import open_gguf, read_gguf
+from pellucid.convert.huggingface import open_hugging_face, read_hugging_face, read_hugging_face_config
 from pellucid.convert.huggingface_config import family_of, to_model_config
 from pellucid.convert.names import (
     CS336,
@@ -37,6 +38,7 @@ __all__ = [
     "Comparison",
     "Exported",
     "Family",
+    "ForeignModel",
     "HuggingFaceFamily",
     "Outgoing",
     "Passage",
@@ -48,6 +50,8 @@ __all__ = [
     "names_by_address",
     "neighbours_to_halves",
     "one_by_one",
+    "open_gguf",
+    "open_hugging_face",
     "read_chat_template",
     "read_end_ids",
     "read_gguf",
