@@ -31,7 +31,7 @@ def person(loaded, monkeypatch, capsys):
             sys.stdout.write(prompt)
             given = next(lines)
             if isinstance(given, str):
-                sys.stdout.write(f"{ascii(given)}\n" if "\udce9" in given else f"{given}\n")
+                sys.stdout.write(f"{given!a}\n" if "\udce9" in given else f"{given}\n")
                 return given
             raise given
 
