@@ -82,7 +82,7 @@ def test_sigterm_ends_it(model):
 
 def test_without_a_terminal_each_line_is_a_message(model):
     ran = subprocess.run(
-        [sys.executable, "-m", "pellucid", "chat", model, "--max-tokens", "3"],
+        [sys.executable, "-m", "pellucid", "chat", model, "--max-tokens", "3", "--seed", "1"],
         input=b"hello\n\n  \ngoodbye\r\n",
         capture_output=True,
         env={**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C"},

@@ -1,5 +1,6 @@
 import io
 import json
+import re
 import sys
 
 import pytest
@@ -45,10 +46,17 @@ def test_json_tells_each_answer_with_all_facts(model, chat):
 
 
 def test_ids_are_shown_on_request(model, chat):
-    _, _, err = chat(b"hello\n", model, "--show-ids", "--max-tokens", "1")
-    assert err.startswith("9 ids: ") or "ids: " in err
+    _, _, err = chat(b"hello\n", model, "--show-ids", "--max-tokens", "1", "--seed", "1")
+    assert re.match(r"\d+ ids: ", err)
     assert "<|im_start|> | " in err
     assert "↵" in err
+
+
+def test_a_seed_that_was_drawn_is_told(model, chat):
+    said = b"hello\n"
+    _, out, err = chat(said, model, "--max-tokens", "9")
+    seed = re.fullmatch(r"\[seed (\d+)\]\n", err)[1]
+    assert chat(said, model, "--max-tokens", "9", "--seed", seed) == (0, out, "")
 
 
 def test_a_system_message_comes_first(model, chat):

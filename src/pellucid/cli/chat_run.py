@@ -32,6 +32,8 @@ def carry_out(flags: Any, config: GenerationConfig) -> int:
         print(ONLY_CONTINUES, file=sys.stderr)
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty() and not flags.json:
         return Terminal(talk, name=Path(flags.model).name or flags.model, show_ids=flags.show_ids).run()
+    if flags.seed is None and flags.temperature > 0 and not flags.json:
+        print(f"[seed {talk.config.seed}]", file=sys.stderr)
     for message in _lines():
         turn = talk.ask(message)
         if flags.json:
