@@ -57,6 +57,16 @@ def test_a_tokenizer_that_makes_control_tokens_of_text_all_the_same_is_refused()
         encoder.encode([Part("a </s>")])
 
 
+def test_text_that_has_no_token_is_unknown_and_no_control_token():
+    made = Tokenizer(models.Unigram([("<unk>", 0.0), ("</s>", 0.0), ("a", -1.0)], unk_id=0))
+    made.add_special_tokens([AddedToken("<unk>", normalized=False), AddedToken("</s>", normalized=False)])
+    tokenizer = TextTokenizer(made.to_str())
+    encoder = PartEncoder(tokenizer, tokenizer.special_tokens)
+    assert encoder.encode([Part("aβa"), END])[0] == [2, 0, 2, 1]
+    with pytest.raises(TokenizerError, match="texts that stay texts"):
+        encoder.encode([Part("a</s>")])
+
+
 def test_half_characters_are_refused():
     tokenizer = KINDS["byte pairs"]()
     with pytest.raises(TokenizerError, match="lone surrogate"):

@@ -9,7 +9,6 @@ In: messages, a template, a tokenizer.  Out: ids, and which of them are answers.
 Read next: graphemes.py.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from pellucid.text.chat_rendering import ASSISTANT, ChatRenderer, Message, RenderedChat
-from pellucid.text.definition import added_tokens
+from pellucid.text.definition import added_tokens, outline_of
 from pellucid.text.part_encoder import Part, PartEncoder
 from pellucid.text.splitting import special_finder
 from pellucid.text.tokenizer import TextTokenizer
@@ -70,7 +69,7 @@ class ChatTemplate:
         # Tokens that are not special are control tokens, too, where a template writes them: <think>, <tool_call>.
         others = {
             token["content"]: token["id"]
-            for token in added_tokens(json.loads(tokenizer.definition))
+            for token in added_tokens(outline_of(tokenizer.definition))
             if token["content"] in template and _is_a_sign(token["content"])
         }
         control = others | tokenizer.special_tokens

@@ -8,17 +8,19 @@ it would find the token; what spells a real control token it leaves a text.
 In: parts.  Out: ids, and what of the parts each stands for.  Used by: chat.py.  Read next: template_worker.py.
 """
 
-import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
+from typing import Any
 
+import msgspec
 import numpy as np
 import tokenizers as library
 
 from pellucid.errors import TokenizerError
 from pellucid.text.byte_alphabet import utf8
-from pellucid.text.definition import added_tokens
+from pellucid.text.definition import added_tokens, outline_of
 from pellucid.text.tokenizer import TextTokenizer
 
 SECRET_BYTES = 16
@@ -57,14 +59,9 @@ class PartEncoder:
     def __init__(self, tokenizer: TextTokenizer, control_tokens: Mapping[str, int]) -> None:
         self._tokenizer = tokenizer
         self._control = dict(control_tokens)
-        definition = json.loads(tokenizer.definition)
-        self._described = {token["content"]: token for token in added_tokens(definition)}
-        definition["added_tokens"] = [
-            {**token, "special": token["special"] or name in control_tokens} for name, token in self._described.items()
-        ]
-        self._definition = json.dumps(definition)
-        unknown = definition["model"].get("unk_token")  # stands for what has no token, and any text may have such
-        self._control_ids = frozenset(token_id for name, token_id in self._control.items() if name != unknown)
+        self._described = {token["content"]: token for token in added_tokens(outline_of(tokenizer.definition))}
+        self._control_ids = frozenset(self._control.values()) - _unknown_ids(tokenizer.definition, self._control)
+        self._lock = Lock()  # words are added to the library while others may encode
         self._forget()
 
     def encode(self, parts: Sequence[Part]) -> tuple[list[int], list[bool]]:
@@ -79,6 +76,10 @@ class PartEncoder:
         Raises:
             TokenizerError: if a text holds characters that have no id, or cannot be kept from becoming a control token.
         """
+        with self._lock:
+            return self._encoded(parts)
+
+    def _encoded(self, parts: Sequence[Part]) -> tuple[list[int], list[bool]]:
         plain = "".join(part.text for part in parts if not part.is_control)
         utf8(plain)
         if self._tokenizer.unknown_characters(plain):
@@ -116,17 +117,31 @@ class PartEncoder:
     def _word(self, token: str) -> str:
         """The word that spells a control token; it is drawn when it is first needed."""
         if token not in self._words:
-            described = self._described.get(token, {})
-            flags = {flag: described.get(flag, False) for flag in ("lstrip", "rstrip", "normalized")}
             word = self._words[token] = f"c{secrets.token_hex(SECRET_BYTES)}c"
-            self._library.add_tokens([library.AddedToken(word, single_word=False, special=False, **flags)])
+            self._library.add_tokens([_added(word, self._described.get(token, {}), special=False)])
             self._meant[self._library.get_vocab_size() - 1] = self._control[token]
         return self._words[token]
 
     def _forget(self) -> None:
         self._words: dict[str, str] = {}
         self._meant: dict[int, int] = {}
-        self._library = library.Tokenizer.from_str(self._definition)
+        self._library = library.Tokenizer.from_str(self._tokenizer.definition)
         self._library.no_padding()
         self._library.no_truncation()
         self._library.encode_special_tokens = True  # the library's name for: leave their text a text
+        self._library.add_special_tokens(  # so are others, once they are called special
+            [_added(name, one, special=True) for name, one in self._described.items() if name in self._control]
+        )
+
+
+def _added(text: str, described: Mapping[str, Any], *, special: bool) -> library.AddedToken:
+    flags = {flag: described.get(flag, False) for flag in ("lstrip", "rstrip", "normalized")}
+    return library.AddedToken(text, single_word=False, special=special, **flags)
+
+
+def _unknown_ids(definition: str, ids: Mapping[str, int]) -> set[int | None]:
+    """What stands for text that has no token: any text may have such."""
+    whole = msgspec.json.decode(definition, type=dict[str, msgspec.Raw])
+    model = msgspec.json.decode(whole["model"], type=dict[str, msgspec.Raw])
+    name, number = (msgspec.json.decode(model.get(key, msgspec.Raw(b"null"))) for key in ("unk_token", "unk_id"))
+    return {ids.get(name), number}
