@@ -141,12 +141,14 @@ def chunked_cross_entropy(
     total = torch.zeros((), device=flat.device)
     count = torch.zeros((), device=flat.device, dtype=torch.int64)
     head, offset = weight.detach(), 0.0 if bias is None else bias.detach()
+    learns = weight.requires_grad or not torch.is_grad_enabled()  # a frozen head's gradients would be work for nothing
     of_hidden, of_weight, of_bias = [], torch.zeros_like(weight), torch.zeros_like(weight[:, 0])
     for some, some_ids in zip(flat.detach().split(size), ids.split(size), strict=True):
         part, scored, of_logits = _surprise_and_gradient(some @ head.T + offset, some_ids, soft_cap, ignore_id)
         total, count = total + part, count + scored
         of_hidden.append(of_logits @ head)
-        of_weight += of_logits.T @ some
+        if learns:
+            of_weight += of_logits.T @ some
         if bias is not None:
             of_bias += of_logits.sum(0)
     plane = (flat * torch.cat(of_hidden)).sum() + torch.dot(weight.flatten(), of_weight.flatten())

@@ -20,6 +20,7 @@ AXES: dict[str, str] = {
     "d_ff": "inner width of the feed-forward part",
     "d_in": "features a linear map takes",
     "d_out": "features a linear map gives",
+    "rank": "features between two low-rank factors",
     "vocab": "token ids",
     "layer": "blocks, from the input upwards",
     "capacity": "positions a key-value cache has room for",

@@ -7,7 +7,7 @@ Read next: durable.py.
 """
 
 from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo
-from pellucid.checkpoint.durable import sha256_of
+from pellucid.checkpoint.durable import sha256_of, write_durably
 from pellucid.checkpoint.model_files import empty_model, read_config, read_model, write_model
 from pellucid.checkpoint.run_folder import RunFolder
 from pellucid.checkpoint.stored_tensors import StoredTensors
@@ -32,6 +32,7 @@ __all__ = [
     "read_tensors",
     "refuse_foreign_weights",
     "sha256_of",
+    "write_durably",
     "write_model",
     "write_tensors",
 ]

@@ -5,6 +5,7 @@
       model.safetensors   weights of the best held-out step, and config.json
       tokenizer.json      the very tokenizer; a run never looks for one elsewhere
       chat_template.jinja how a chat becomes one text, if the model knows chats
+      adapter/            low-rank factors alone, in PEFT's format, if such were trained
       tokens/             the text as ids
       metrics.jsonl       one JSON object for each event
       checkpoints/        complete, resumable states: the latest and the best
@@ -73,6 +74,7 @@ class RunFolder:
         self.path, self.facts = path, facts
         self.tokenizer_path = path / "tokenizer.json"
         self.chat_template_path = path / "chat_template.jinja"
+        self.adapter_path = path / "adapter"
         self.tokens_path = path / "tokens"
         self.metrics_path = path / "metrics.jsonl"
         self.report_path = path / "report.html"

@@ -127,10 +127,9 @@ def _start(flags: TrainFlags) -> Start | None:
     """The model to go on from, if one is named."""
     if flags.from_ is not None:
         return Start.open(Path(flags.from_), [text_argument(name) for name in flags.add_token])
-    needs = {"--add-token": flags.add_token, "--lora": flags.training.lora}
-    if wrong := [name for name, value in needs.items() if value]:
+    if flags.add_token:
         raise UserError(
-            f"a model that {wrong[0]} is for", came="none", remedy=f"name it with --from, or leave {wrong[0]} out"
+            "a model that gets the token", came="none", remedy="name it with --from, or leave --add-token out"
         )
     return None
 

@@ -185,9 +185,11 @@ class TrainScreen:
         equals = "=" if exact else f"(of {event.batch_size} rows) ="
         seconds = duration(max(1.0, event.steps * event.step_seconds))
         costs = f"about {size(event.memory_bytes)} and {seconds}" if event.memory_bytes else f"about {seconds}"
+        trained = event.trained_parameters
+        share = "" if trained in (None, event.parameters) else f", of which {trained:,} are trained"
         layers, steps = counted(model["num_layers"], "layer"), counted(event.steps, "step")
         self.say(
-            f"Plan: {event.parameters:,} weights ({layers}, {model['d_model']} wide, context"
+            f"Plan: {event.parameters:,} weights{share} ({layers}, {model['d_model']} wide, context"
             f" {row_length}); {steps} of {product} {equals}"
             f" {event.tokens_per_step:,} tokens, {_times(event.epochs)} through the text, {costs}; {event.variant},"
             f" {counted(event.threads, 'thread')} on the {event.device.upper()}."

@@ -28,6 +28,7 @@ from pellucid.convert.names import (
     to_theirs,
 )
 from pellucid.convert.outgoing import Outgoing
+from pellucid.convert.peft import write_adapter
 from pellucid.convert.pickled import read_pickled
 from pellucid.convert.proof import Comparison, Passage
 
@@ -62,4 +63,5 @@ __all__ = [
     "to_model_config",
     "to_ours",
     "to_theirs",
+    "write_adapter",
 ]

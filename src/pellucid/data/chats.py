@@ -198,11 +198,11 @@ def _no_chat(place: str, came: str) -> DataError:
 
 
 def _split(lengths: Sequence[int], percent: int) -> Split:
-    """One conversation of so many is held out, the last of each such group; of few, the last of all."""
+    """One conversation of so many is held out, the last of each such group; of few two, or the last of all."""
     count = len(lengths)
     if not percent or count < FEWEST:
         return Split("none", 0, 0, count)
-    every = min(round(100 / percent), count)
+    every = min(round(100 / percent), count // 2 if count >= 2 * FEWEST else count)
     return Split("documents", percent, sum(lengths[every - 1 :: every]), count, every - 1, every)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
 from pellucid.data import Batches, ChatBatches
+from pellucid.lora import add_factors, load_trained
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM, initialize
 from pellucid.optim import cut_like
@@ -149,11 +150,10 @@ def parts_of(
     config = folder.facts["config"]
     training, recipe = TrainingConfig(**config["training"]), Recipe.of_json(config)
     if checkpoint is not None:
-        model = model_again(folder, checkpoint, training, ranks.local_rank)
+        model = model_again(folder, checkpoint, recipe, training, ranks.local_rank)
     elif begun_from := folder.facts.get("from"):
-        start = start or Start.again(begun_from)
-        changes = {name: value for name, value in recipe.model.items() if name == "dropout"}
-        model = _ready(start.model(changes), training.device, training, ranks.local_rank).train()
+        model = started_model(start or Start.again(begun_from), recipe, training)
+        model = _ready(model, training.device, training, ranks.local_rank)
     else:
         model = fresh_model(recipe, material.tokenizer.vocab_size, training, ranks.local_rank)
     context_length = recipe.model.get("context_length", model.config.context_length)
@@ -185,10 +185,32 @@ def fresh_model(recipe: Recipe, vocab_size: int, training: TrainingConfig, rank:
     return _ready(model, training.device, training, rank)
 
 
-def model_again(folder: RunFolder, checkpoint: Checkpoint, training: TrainingConfig, rank: int = 0) -> TransformerLM:
-    """The model of a checkpoint on the device of its plan."""
-    model = TransformerLM(folder.model_config())
-    load_weights(model, checkpoint.model, folder.path)
+def started_model(start: Start, recipe: Recipe, training: TrainingConfig) -> TransformerLM:
+    """The model to go on from, with factors beside its maps if they are to be trained."""
+    model = start.model({name: value for name, value in recipe.model.items() if name == "dropout"}).train()
+    adapter(training, start.has_new_tokens)(model)
+    return model
+
+
+def adapter(training: TrainingConfig, train_vocabulary: bool) -> Callable[[TransformerLM], object]:
+    """Puts factors beside a model's maps, if such are asked for."""
+    if training.lora is None:
+        return lambda model: None
+    targets = tuple(filter(None, training.lora_targets.split(",")))
+    how = {"rank": training.lora, "alpha": training.lora_alpha, "targets": targets, "seed": training.seed}
+    return lambda model: add_factors(model, **how, train_vocabulary=train_vocabulary)
+
+
+def model_again(
+    folder: RunFolder, checkpoint: Checkpoint, recipe: Recipe, training: TrainingConfig, rank: int = 0
+) -> TransformerLM:
+    """The model of a checkpoint on the device of its plan; one with factors stands on what the run began with."""
+    if training.lora is not None:
+        model = started_model(Start.again(folder.facts["from"]), recipe, training)
+        load_trained(model, checkpoint.model, folder.path)
+    else:
+        model = TransformerLM(folder.model_config())
+        load_weights(model, checkpoint.model, folder.path)
     return _ready(model, folder.facts["plan"]["device"], training, rank).train()
 
 
@@ -258,6 +280,7 @@ def _memory(parts: Parts, variant: Variant) -> Callable[[ModelConfig, int], int]
             variant=variant,
             checkpointing=parts.training.activation_checkpointing,
             averaged=parts.training.ema is not None,
+            adapt=adapter(parts.training, parts.model.token_embedding.weight.requires_grad),
             device=next(parts.model.parameters()).device.type,
         ).total
 
@@ -282,6 +305,7 @@ def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *,
     return Planned(
         model=asdict(model.config),
         parameters=model.num_parameters(),
+        trained_parameters=sum(weight.numel() for weight in model.parameters() if weight.requires_grad),
         batch_size=batches.batch_size,
         micro_batch_size=min(parts.training.micro_batch_size or share, share),
         tokens_per_step=batches.batch_size * batches.context_length,

@@ -133,6 +133,8 @@ class Planned(Event):
 
     model: dict[str, Any]
     parameters: int
+    trained_parameters: int | None = None
+    """How many of them are trained; None: nobody has counted them."""
     batch_size: int
     micro_batch_size: int
     tokens_per_step: int

@@ -7,12 +7,15 @@ In: a model, an optimizer, where the run stands.  Out: the best weights; checkpo
 Read next: loop.py.
 """
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from pellucid.checkpoint import RunFolder
+from pellucid.convert import write_adapter
+from pellucid.errors import ModelFileError
+from pellucid.lora import is_adapted, merged, merged_state, trained_state
 from pellucid.nn import TransformerLM
 from pellucid.optim import ModelOptimizer, whole_state
 from pellucid.parallel import ALONE, Ranks
@@ -34,20 +37,36 @@ class Keeper:
 
     def judged(self) -> AbstractContextManager[Any]:
         """Where the model has the weights that are evaluated, sampled from and kept: its own, or their mean."""
-        average = self.optimizer.average
-        return nullcontext() if average is None else average.swapped()
+        judged = ExitStack()
+        if self.optimizer.average is not None:
+            judged.enter_context(self.optimizer.average.swapped())
+        judged.enter_context(merged(self.model))
+        return judged
 
     def best(self, step: int) -> None:
         """Put the weights that are judged, as they are now, into model.safetensors."""
-        with self.judged():
-            weights = whole_state(self.model.state_dict(keep_vars=True), keep=self.ranks.is_first)
+        average = self.optimizer.average
+        with nullcontext() if average is None else average.swapped():
+            weights = whole_state(self._trained(), keep=self.ranks.is_first)
             if self.ranks.is_first:
-                self.folder.save_model(weights, self.model.config, step=str(step))
+                self._publish(weights, step)
+
+    def _trained(self) -> dict[str, Any]:
+        """The model's own state, or of a model with factors what is trained of it."""
+        return trained_state(self.model) if is_adapted(self.model) else self.model.state_dict(keep_vars=True)
+
+    def _publish(self, weights: dict[str, Any], step: int) -> None:
+        """Write a model that needs nothing else; of one with factors these too, for whoever has what they belong to."""
+        if is_adapted(self.model):
+            with suppress(ModelFileError):  # no family that PEFT knows is this model
+                write_adapter(self.folder.adapter_path, self.model, weights, self.folder.facts["from"]["path"])
+            weights = merged_state(self.model, weights)
+        self.folder.save_model(weights, self.model.config, step=str(step))
 
     def checkpoint(self, progress: Progress) -> Path:
         """Save all that going on needs."""
         first = self.ranks.is_first
-        weights = whole_state(self.model.state_dict(keep_vars=True), keep=first)
+        weights = whole_state(self._trained(), keep=first)
         state: dict[str, Any] = whole_state(self.optimizer.state_dict(), keep=first)
         if average := self.optimizer.average:
             averages = whole_state(average.state_dict(), keep=first)
@@ -72,7 +91,7 @@ class Keeper:
             weights = {
                 name: checkpoint.optimizer.get(f"{AVERAGE}{name}", tensor) for name, tensor in checkpoint.model.items()
             }
-            self.folder.save_model(weights, self.model.config, step=str(checkpoint.step))
+            self._publish(weights, checkpoint.step)
 
     def restore(self, state: dict[str, Any]) -> None:
         """Take over the optimizer's part of a checkpoint."""

@@ -65,6 +65,7 @@ def estimate_memory(
     variant: Variant,
     checkpointing: bool = False,
     averaged: bool = False,
+    adapt: Callable[[TransformerLM], object] = lambda model: None,
     device: str = "cpu",
 ) -> MemoryEstimate:
     """What training takes at most on one device, in bytes.
@@ -78,6 +79,7 @@ def estimate_memory(
         variant: How the step is computed.
         checkpointing: Whether blocks keep their inputs alone.
         averaged: Whether a running mean of the weights is kept.
+        adapt: Puts factors beside the model's maps, if it is to have them.
         device: Where: on the CPU the C library keeps some of what it is given back.
 
     Example:
@@ -88,6 +90,7 @@ def estimate_memory(
     """
     with torch.device("meta"):
         model = TransformerLM(config)
+        adapt(model)
         ids = torch.zeros(rows, config.context_length, dtype=torch.int64)
     _attend_like(model, variant)
     if checkpointing:
@@ -98,11 +101,12 @@ def estimate_memory(
     with LiveBytes() as update:
         moved.step()
     weights = sum(weight.nbytes for weight in model.parameters())
+    moving = sum(weight.nbytes for weight in model.parameters() if weight.requires_grad)
     return MemoryEstimate(
         weights=weights,
-        gradients=weights,
-        optimizer=update.now + weights * averaged,
-        activations=round((step.peak - weights) * (HEAP if device == "cpu" else 1.0)),
+        gradients=moving,
+        optimizer=update.now + moving * averaged,
+        activations=round((step.peak - moving) * (HEAP if device == "cpu" else 1.0)),
         logits=ids.numel() * config.vocab_size * 4,  # bytes of a float32
         update=update.peak - update.now,
         program=PROGRAM if device == "cpu" else 0,

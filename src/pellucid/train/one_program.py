@@ -44,7 +44,7 @@ class OneProgram(nn.Module):
     def __init__(self, module: nn.Module, backend: str = "inductor") -> None:
         super().__init__()
         self.module = module
-        self.weights = dict(module.named_parameters())
+        self.weights = {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
         def total_and_count(weights: dict[str, Tensor], *batch: Tensor) -> tuple[Tensor, Tensor]:
             return torch.func.functional_call(module, weights, batch)

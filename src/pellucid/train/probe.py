@@ -11,8 +11,10 @@ Read next: step.py.
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import torch
 from torch import Tensor
 
+from pellucid.lora import adapted_maps
 from pellucid.nn import TransformerLM, initialize
 from pellucid.train.variant import LossFunction, Variant, loss_function
 
@@ -32,6 +34,7 @@ def probing(model: TransformerLM) -> Generator[TransformerLM]:
     """
     kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     initialize(model, "course", seed=0)
+    _fill_factors(model)
     model.train(not model.config.dropout)  # a model without dropout need not be compiled once more for another mode
     try:
         yield model
@@ -39,6 +42,15 @@ def probing(model: TransformerLM) -> Generator[TransformerLM]:
         model.train()
         model.load_state_dict(kept)
         model.zero_grad()
+
+
+@torch.no_grad()
+def _fill_factors(model: TransformerLM) -> None:
+    """Factors that begin with zeros would hide the gradients of those they are multiplied by."""
+    stream = torch.Generator().manual_seed(0)
+    for _, adapted in adapted_maps(model):
+        for factor in adapted.factors.parameters():
+            factor.copy_(torch.empty(factor.shape).normal_(std=factor.shape[-1] ** -0.5, generator=stream))
 
 
 def loss_and_gradients(model: TransformerLM, loss: LossFunction, batch: Batch) -> Reference:

@@ -70,6 +70,7 @@ class Request:
         device = check_device(self.training.device, Capabilities.of_this_machine())
         chosen = self._chosen(device)
         chats = isinstance(self.sources, ChatSources)
+        self._check_factors()
         if chats and self.start is None:
             raise ConfigError(
                 "a model that has learned to read, for chats to teach it to answer",
@@ -113,6 +114,15 @@ class Request:
             device=device,
             rate=FACTORS_RATE if self.training.lora else 1.0,
         )
+
+    def _check_factors(self) -> None:
+        """Refuse low-rank factors that have nothing to stand beside."""
+        if self.training.lora and (self.start is None or self.training.shard):
+            raise ConfigError(
+                "a model for --lora to leave as it is, whole in each process",
+                came="none: --from names it" if self.start is None else "--shard, which cuts it",
+                remedy="add --from MODEL, or leave --lora out" if self.start is None else "leave --shard out",
+            )
 
     def _require_own_shape(self, start: Start) -> None:
         """Refuse what would make another model than the one to go on from."""

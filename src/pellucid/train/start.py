@@ -106,6 +106,11 @@ class Start:
         """
         return with_new_rows(load(self.path).model, self.config(changes))
 
+    @property
+    def has_new_tokens(self) -> bool:
+        """Whether it gets tokens that it has not had."""
+        return self.tokenizer.vocab_size > self.own_tokenizer.vocab_size
+
     def for_chats(self) -> "Start":
         """The same, able to learn chats: one that has no template of its own gets ChatML, and the tokens it needs."""
         if self.chat_template is not None:

@@ -56,8 +56,10 @@ class Score:
             chosen: Which.
 
         Returns:
-            Their score.
+            Their score; of a single passage, which is not to be parted, that of all.
         """
+        if not self.bits[chosen]:
+            return self
         return Score(self.name, self.bits[chosen], self.characters[chosen], self.note)
 
     def lead_over(self, other: Score) -> tuple[float, float | None]:
