@@ -4,8 +4,7 @@ import sys
 import pytest
 
 from pellucid.cli.chat_terminal import Terminal, written
-from pellucid.generate import Writing
-from pellucid.generate.conversation import Turn
+from pellucid.generate import Turn, Writing
 from pellucid.generation_config import GenerationConfig
 from pellucid.loading import load
 from pellucid.text import Message

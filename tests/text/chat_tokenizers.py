@@ -37,7 +37,7 @@ def pieces(spaces):
 def _with_tokens(made, **flags):
     made.add_special_tokens([AddedToken(token, special=True, normalized=False, **flags) for token in SPECIAL])
     made.add_tokens([AddedToken(token, special=False, normalized=False) for token in ADDED])
-    return TextTokenizer(made.to_str(), end_of_text="</s>", configured_beginning="<s>")
+    return TextTokenizer(made.to_str(), end_of_text="</s>")
 
 
 KINDS = {

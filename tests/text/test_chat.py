@@ -1,3 +1,4 @@
+import json
 from functools import cache
 
 import pytest
@@ -7,7 +8,15 @@ from tokenizers import AddedToken, Tokenizer, processors
 from transformers import PreTrainedTokenizerFast
 
 from pellucid.errors import ModelFileError, TokenizerError
-from pellucid.text import CHATML, CHATML_TOKENS, ChatTemplate, Message, TextTokenizer, character_tokenizer
+from pellucid.text import (
+    CHATML,
+    CHATML_TOKENS,
+    ChatTemplate,
+    Message,
+    TextTokenizer,
+    character_tokenizer,
+    load_tokenizer,
+)
 from tests.text.chat_templates import ADDED, GEMMA3, LLAMA2, LLAMA3, QWEN3, SPECIAL, TEMPLATES, TOLD_ANSWERS
 from tests.text.chat_tokenizers import KINDS
 
@@ -183,6 +192,17 @@ def test_what_begins_a_text_is_there_once_and_first(template):
 def test_it_is_there_once_if_only_the_template_writes_it():
     ids = ChatTemplate("{{ bos_token }}{{ bos_token }}" + CHATML, tokenizer()).encode(HELLO).ids
     assert shown(ids).startswith("<s><|im_start|>user")
+
+
+def test_its_name_may_stand_in_a_file_beside_the_tokenizer(tmp_path):
+    library = Tokenizer.from_str(tokenizer().definition)
+    library.add_special_tokens([AddedToken("<hello>", normalized=False)])
+    library.save(str(tmp_path / "tokenizer.json"))
+    config = {"bos_token": {"content": "<hello>"}, "eos_token": "<|im_end|>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    ours = load_tokenizer(tmp_path)
+    ids = ChatTemplate("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", ours).encode(HELLO).ids
+    assert ours.decode(ids, show_special=True) == "<hello>hello<|im_end|>"
 
 
 def test_it_is_not_there_if_nobody_writes_it():

@@ -14,7 +14,7 @@ from pellucid.cli.arguments import text_argument
 from pellucid.cli.chat_terminal import Talk, Terminal, told_before, told_ids, written
 from pellucid.cli.printable import printable, printable_json
 from pellucid.errors import UserError
-from pellucid.generate.conversation import Continuation, Conversation, Turn
+from pellucid.generate import Continuation, Conversation, Turn
 from pellucid.generation_config import GenerationConfig
 from pellucid.loading import Loaded
 from pellucid.text import ChatTemplate

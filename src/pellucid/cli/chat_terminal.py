@@ -15,7 +15,7 @@ from pellucid.cli.arguments import text_argument
 from pellucid.cli.printable import PrintableStream
 from pellucid.cli.quoting import one_line, shown
 from pellucid.errors import UserError
-from pellucid.generate.conversation import Continuation, Conversation, Turn
+from pellucid.generate import Continuation, Conversation, Turn
 from pellucid.pages.quantities import counted
 from pellucid.text import spans_of_ids
 

@@ -1,11 +1,12 @@
 """A model at work: from a prompt to what comes next.
 
-Read the files in this order: sampling, native, program, reading, guessing, decode, naive, whole_characters, stream.
-Only stream knows text; the others know ids.
+Read the files in this order: sampling, native, program, reading, guessing, decode, naive, whole_characters, stream,
+conversation. Only the last two know text; the others know ids.
 
 In: a model and prompts.  Out: ids, text.  Used by: load, train, serve, the command line.  Read next: sampling.py.
 """
 
+from pellucid.generate.conversation import Continuation, Conversation, Turn
 from pellucid.generate.decode import decode, fit_prompt, visible_from
 from pellucid.generate.guessing import Guesser
 from pellucid.generate.naive import generate_naively
@@ -27,12 +28,15 @@ from pellucid.generation_config import GenerationConfig
 __all__ = [
     "CharacterStates",
     "Completion",
+    "Continuation",
+    "Conversation",
     "GenerationConfig",
     "Guesser",
     "Program",
     "Reading",
     "StopFinder",
     "TextStream",
+    "Turn",
     "WholeCharacters",
     "Writing",
     "complete",

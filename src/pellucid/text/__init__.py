@@ -1,7 +1,8 @@
 """Text to ids and back: characters, byte-level BPE, any `tokenizer.json`. Knows no torch.
 
 Reading order: byte_alphabet · splitting · character_table · definition · tokenizer · fitting · characters ·
-byte_pairs · listed_vocabulary · vocabulary · byte_pairs_by_hand · chat · utf8_states · graphemes · cutting · scripts ·
+byte_pairs · listed_vocabulary · vocabulary · byte_pairs_by_hand · part_encoder ·
+template_worker · template_process · chat_rendering · chat · utf8_states · graphemes · cutting · scripts ·
 tally · encoding_worker · encoding_pool.
 
 In: text.  Out: ids.  Used by: data, generate, convert, cs336, the command line.  Read next: byte_alphabet.py.

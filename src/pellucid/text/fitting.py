@@ -39,8 +39,8 @@ def fitted(tokenizer: TextTokenizer, vocab_size: int) -> TextTokenizer:
             json.dumps(definition, ensure_ascii=False),
             end_of_text=tokenizer.end_of_text,
             configured_end=tokenizer.configured_end,
-            configured_beginning=tokenizer.configured_beginning,
         )
+        made.configured_beginning = tokenizer.configured_beginning
         if made.vocab_size <= vocab_size:
             return made
     raise TokenizerError(

@@ -94,7 +94,6 @@ class TextTokenizer:
         definition: The text of the file. It is kept, and saved again to the letter.
         end_of_text: The name of the end-of-text token. Default: the first of `KNOWN_ENDS` that is there.
         configured_end: The name tried after those: what a tokenizer_config.json calls the end of a sequence.
-        configured_beginning: What it calls the beginning of one.
 
     Raises:
         TokenizerError: if the definition cannot be read or has no end-of-text token.
@@ -108,16 +107,11 @@ class TextTokenizer:
         'to'
     """
 
-    def __init__(
-        self,
-        definition: str,
-        *,
-        end_of_text: str | None = None,
-        configured_end: str | None = None,
-        configured_beginning: str | None = None,
-    ) -> None:
-        self._text = definition
-        self.configured_end, self.configured_beginning = configured_end, configured_beginning
+    configured_beginning: str | None = None
+    """What a tokenizer_config.json calls the beginning of a sequence; `load_tokenizer` reads it."""
+
+    def __init__(self, definition: str, *, end_of_text: str | None = None, configured_end: str | None = None) -> None:
+        self._text, self.configured_end = definition, configured_end
         self._library = _parse(definition)
         self._library.encode_special_tokens = True  # the library's name for: leave their text a text
         self._definition = outline_of(definition)
@@ -372,8 +366,10 @@ def load_tokenizer(path: str | os.PathLike[str], *, end_of_text: str | None = No
             f"a tokenizer.json in UTF-8 at {path}", came=f"a file that cannot be read ({error})", remedy="check it"
         ) from error
     try:
-        end, beginning = (_configured(path, name) for name in ("eos_token", "bos_token"))
-        return TextTokenizer(definition, end_of_text=end_of_text, configured_end=end, configured_beginning=beginning)
+        end = _configured(path, "eos_token")
+        tokenizer = TextTokenizer(definition, end_of_text=end_of_text, configured_end=end)
+        tokenizer.configured_beginning = _configured(path, "bos_token")
+        return tokenizer
     except TokenizerError as error:
         raise TokenizerError(f"{error.expected} in {path}", came=error.came, remedy=error.remedy) from error
 
