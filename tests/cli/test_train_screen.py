@@ -437,3 +437,8 @@ def test_whoever_stopped_reading_is_told_by_the_error_that_says_so():
 def test_a_name_with_a_line_end_in_it_stays_on_its_line(capsys):
     show([dataclasses.replace(TEXT, name="a\nb.txt")])
     assert capsys.readouterr().out.startswith("Text: a b.txt")
+
+
+def test_what_a_run_can_be_exported_to_is_said_with_its_plan(capsys):
+    show([dataclasses.replace(PLANNED, reach="It can be exported to Hugging Face and GGUF (Qwen3).")])
+    assert capsys.readouterr().out.splitlines()[1] == "It can be exported to Hugging Face and GGUF (Qwen3)."

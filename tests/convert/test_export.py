@@ -1,17 +1,20 @@
 import importlib.util
 import json
 import os
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
 import torch
 
-from pellucid.convert import export, in_transformers
-from pellucid.convert.export import UNFINISHED, export_hugging_face
+from pellucid.convert import export, gguf_writing, in_llama_cpp, in_transformers
+from pellucid.convert.export import export_gguf, export_hugging_face
+from pellucid.convert.gguf import read_gguf
+from pellucid.convert.gguf_description import describe_gguf
+from pellucid.convert.gguf_families import GGUF_FAMILIES
+from pellucid.convert.gguf_file import GgufFile
+from pellucid.convert.gguf_tokens import describe_tokens
 from pellucid.convert.huggingface_writing import write_hugging_face
+from pellucid.convert.outgoing import Outgoing
 from pellucid.errors import ExportError, ModelFileError
 from tests.convert.outgoing_models import SHAPES, made, outgoing, passage
 
@@ -21,11 +24,11 @@ def asked_here(monkeypatch):
     """Others are asked within this process, which saves each test their seconds of starting."""
 
     def ask(program, path, request, folder):
-        assert program == "in_transformers.py"
+        asked = {"in_transformers.py": in_transformers, "in_llama_cpp.py": in_llama_cpp}[program]
         try:
-            return in_transformers.answer(str(path), request)
+            return asked.answer(str(path), request)
         except ImportError as error:
-            pytest.skip(f"transformers itself lacks something here: {error}")
+            pytest.skip(f"{program} lacks something here: {error}")
 
     monkeypatch.setattr(export, "ask", ask)
 
@@ -122,19 +125,6 @@ def test_rows_that_nobody_would_write_are_kept_to_the_byte(tmp_path):
     assert "kept" in done.notes[0]
 
 
-def test_something_that_is_there_is_left_alone(tmp_path):
-    (tmp_path / "hf").mkdir()
-    with pytest.raises(ModelFileError, match="a folder that is there"):
-        exported(tmp_path / "hf")
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(ModelFileError, match="a file that is there"):
-        exported(tmp_path / "file")
-    (tmp_path / "link").symlink_to("nowhere")
-    with pytest.raises(ModelFileError, match="that is there"):
-        exported(tmp_path / "link")
-    assert sorted(os.listdir(tmp_path)) == ["file", "hf", "link"]
-
-
 def test_without_transformers_it_says_that_nobody_else_has_read_it(tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     done = exported(tmp_path / "hf")
@@ -147,28 +137,92 @@ def test_a_reader_that_was_killed_is_told_and_refuses_nothing(tmp_path, monkeypa
     assert "could not compare it" in exported(tmp_path / "hf").notes[-1]
 
 
-KILLED = """
-import sys
-import time
-from pathlib import Path
-from pellucid.convert.export import unfinished
-with unfinished(Path(sys.argv[1])) as folder:
-    (folder / "half").write_text("half")
-    print("ready", flush=True)
-    time.sleep(60)
-"""
+GGUF_SHAPES = {
+    "llama": SHAPES["llama"],
+    "llama with biases": SHAPES["llama with biases"],
+    "llama 3.1": SHAPES["llama 3.1"],
+    "qwen2": replace(SHAPES["qwen2"], d_head=24),
+    "qwen3": SHAPES["qwen3"],
+    "olmo2 tied": replace(SHAPES["olmo2"], d_head=24, tie_embeddings=True),
+    "gemma3": replace(SHAPES["gemma3"], attention_scale=None),
+    "gpt2": SHAPES["gpt2"],
+}
 
 
-def test_a_kill_leaves_nothing_under_the_name_and_the_next_export_cleans_up(tmp_path):
-    out = tmp_path / "hf"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out)], stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"ready\n"
-    (left,) = tmp_path.iterdir()
-    assert left.name.startswith(UNFINISHED)
-    with export.unfinished(out):  # of one that lives, nothing is taken away
-        assert left.exists()
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not out.exists()
-    with export.unfinished(out):
-        assert not left.exists()
+def as_gguf(out, config, **more):
+    model = made(config)
+    return export_gguf(model, outgoing(model), out, passage(), **more)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "q8_0", "q4_0"])
+@pytest.mark.parametrize("shape", GGUF_SHAPES)
+def test_llama_cpp_has_our_ids_and_our_logits(shape, kind, tmp_path):
+    pytest.importorskip("llama_cpp")
+    ours, theirs = as_gguf(tmp_path / "x.gguf", GGUF_SHAPES[shape], kind=kind).comparisons
+    assert theirs.reader.startswith("llama-cpp-python ")
+    assert (theirs.tokens, theirs.texts) == (300, 26)
+    assert sorted(os.listdir(tmp_path)) == ["Modelfile", "x.gguf"]
+    assert (ours.difference > 0) == (kind != "float32")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("fault", ["pairs", "theta", "begin"])
+def test_a_fault_of_the_writer_and_the_reader_alike_is_seen_by_llama_cpp(fault, tmp_path, monkeypatch):
+    pytest.importorskip("llama_cpp")
+    family, config = GGUF_FAMILIES["llama"], replace(SHAPES["llama"], rope_theta=500.0)
+    if fault == "pairs":
+        wrong = replace(family, weights=replace(family.weights, pair_order="halves"))
+        monkeypatch.setitem(GGUF_FAMILIES, "llama", wrong)
+    elif fault == "theta":
+        described = describe_gguf(config)
+        wrong = replace(described, entries={**described.entries, "llama.rope.freq_base": 10_000.0})
+        monkeypatch.setattr(gguf_writing, "describe_gguf", lambda _: wrong)
+        monkeypatch.setattr(export, "prove_here", lambda *_: None)
+    else:
+        described = describe_tokens(outgoing(made(config)))
+        wrong = {**described, "tokenizer.ggml.add_bos_token": True}
+        monkeypatch.setattr(gguf_writing, "describe_tokens", lambda _: wrong)
+        monkeypatch.setattr(export, "prove_here", lambda *_: None)
+    with pytest.raises(ExportError, match=r"(logits at most|the ids) .* by (llama-cpp-python|pellucid)"):
+        as_gguf(tmp_path / "x.gguf", config, kind="float32")
+    assert os.listdir(tmp_path) == []
+
+
+def without_llama_cpp(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+
+def test_a_second_modelfile_takes_the_name_of_its_file(tmp_path, monkeypatch):
+    without_llama_cpp(monkeypatch)
+    as_gguf(tmp_path / "one.gguf", SHAPES["qwen3"])
+    done = as_gguf(tmp_path / "two.gguf", SHAPES["qwen3"], kind="q8_0")
+    assert done.files == ("two.gguf", "two.Modelfile")
+    assert sorted(os.listdir(tmp_path)) == ["Modelfile", "one.gguf", "two.Modelfile", "two.gguf"]
+    assert "llama-cpp-python is not installed here" in done.notes[-1]
+
+
+def test_rows_that_no_block_fits_are_told(tmp_path, monkeypatch):
+    without_llama_cpp(monkeypatch)
+    done = as_gguf(tmp_path / "x.gguf", replace(SHAPES["qwen3"], d_ff=80), kind="q8_0")
+    assert "3 of 23 matrices are in float16" in done.notes[0]
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("number_type", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", GGUF_SHAPES)
+def test_out_and_in_and_out_again_is_the_same_file(shape, number_type, tied, tmp_path, monkeypatch):
+    without_llama_cpp(monkeypatch)
+    config = replace(GGUF_SHAPES[shape], tie_embeddings=tied)
+    model, kind = made(config).to(number_type), str(number_type).removeprefix("torch.")
+    one, two = tmp_path / "one" / "x.gguf", tmp_path / "two" / "x.gguf"
+    export_gguf(model, outgoing(model), one, passage())
+    read, tokenizer, end_ids, template = read_gguf(one)
+    again = Outgoing.of(read, tokenizer, name="small", end_ids=end_ids, chat_template=template)
+    export_gguf(read, again, two, passage(), kind=kind)
+    files = GgufFile(one), GgufFile(two)
+    for name in files[0].tensors | files[1].tensors:
+        # Gemma's 1 + w loses a bit of w, once
+        assert all(one == two for one, two in zip(*(file.stored(name).tolist() for file in files), strict=True)) or (
+            shape == "gemma3" and "norm" in name
+        )

@@ -105,9 +105,9 @@ def test_a_program_that_fails_says_why(tmp_path, monkeypatch):
 
 
 def test_a_program_that_cannot_run_here_is_no_fault_of_the_files(tmp_path, monkeypatch):
-    (tmp_path / "program.py").write_text("import sys; print('No module named x.', file=sys.stderr); sys.exit(3)")
+    (tmp_path / "program.py").write_text("import x_that_is_nowhere")
     monkeypatch.setattr(proof, "__file__", str(tmp_path / "proof.py"))
-    assert ask("program.py", tmp_path, {}, tmp_path) == "No module named x"
+    assert ask("program.py", tmp_path, {}, tmp_path) == "No module named 'x_that_is_nowhere'"
 
 
 def test_a_program_that_is_killed_is_no_fault_of_the_files(tmp_path, monkeypatch):

@@ -16,7 +16,16 @@ from pellucid.checkpoint import RunFolder, read_config
 from pellucid.cli.export_flags import ExportFlags
 from pellucid.cli.printable import printable, printable_json
 from pellucid.cli.quoting import one_line
-from pellucid.convert import Comparison, Exported, Outgoing, Passage, encodable, export_hugging_face, refuse_existing
+from pellucid.convert import (
+    Comparison,
+    Exported,
+    Outgoing,
+    Passage,
+    encodable,
+    export_gguf,
+    export_hugging_face,
+    refuse_existing,
+)
 from pellucid.convert.huggingface_description import describe
 from pellucid.convert.proof import MOST_TOKENS
 from pellucid.data import builtin_corpus
@@ -36,6 +45,10 @@ def carry_out(flags: ExportFlags) -> None:
     if flags.dtype and flags.quantize:
         raise UserError("--dtype or --quantize", came="both", remedy="leave one of them out")
     out = Path(flags.out)
+    if flags.format == "gguf" and out.suffix.lower() != ".gguf":
+        raise UserError("a name that ends in .gguf after --out", came=f"'{out}'", remedy=f"call it {out.name}.gguf")
+    if flags.format == "hf" and out.suffix.lower() == ".gguf":
+        raise UserError("a folder after --out", came=f"'{out}'", remedy="say --format gguf, or give another name")
     refuse_existing(out)
     _refuse_own_parts(Path(flags.model))
     loaded = pellucid.load(flags.model)
@@ -47,7 +60,11 @@ def carry_out(flags: ExportFlags) -> None:
         chat_template=loaded.chat_template,
     )
     passage = passage_of(loaded)
-    exported = export_hugging_face(loaded.model, outgoing, out, passage, number_type=flags.dtype, tell=_teller(flags))
+    where, tell = (loaded.model, outgoing, out, passage), _teller(flags)
+    if flags.format == "hf":
+        exported = export_hugging_face(*where, number_type=flags.dtype, tell=tell)
+    else:
+        exported = export_gguf(*where, kind=flags.quantize or flags.dtype, tell=tell)
     if flags.json:
         print(printable_json(as_json(exported)))
         return
@@ -101,7 +118,10 @@ def lines(exported: Exported) -> list[str]:
     said = [_compared(one, exported) for one in exported.comparisons] + list(exported.notes)
     where = one_line(str(exported.path), NAME_CELLS)
     files = counted(len(exported.files), "file")
-    how = f'AutoModelForCausalLM.from_pretrained("{where}") opens it; so does pellucid.'
+    if exported.path.suffix.lower() == ".gguf":
+        how = f"llama.cpp opens it; so do pellucid and, with {exported.files[1]}, Ollama."
+    else:
+        how = f'AutoModelForCausalLM.from_pretrained("{where}") opens it; so does pellucid.'
     return [*said, f"Done: {where}, {files}, {size(exported.num_bytes)}. {how}"]
 
 

@@ -196,6 +196,8 @@ class TrainScreen:
         )
         if own := [str(part).partition("@")[0] for part in model.values() if is_own_part(part)]:
             self.say(f"Of your own: {', '.join(own)}, kept in own_parts/. No other runtime has it: no export.")
+        elif event.reach:
+            self.say(event.reach)
         if len(event.epochs_of_parts) > 1:
             self.say(f"Of the parts, in their order: {', '.join(map(_times, event.epochs_of_parts))} through each.")
         if event.packed_documents > TENTHS:

@@ -2,7 +2,8 @@
 
 Read the files in this order: names, families, huggingface_config, beside_weights, filling, foreign_model, huggingface;
 gguf_types, gguf_file, gguf_vocabulary, gguf_families, gguf_config, gguf. And the way out: meaning,
-huggingface_description, outgoing, word_rules, huggingface_writing, awkward, in_transformers, proof, export.
+huggingface_description, outgoing, word_rules, huggingface_writing, gguf_description, gguf_tokens, gguf_writing,
+awkward, in_transformers, in_llama_cpp, proof, unfinished, modelfile, export, reach.
 
 In: weights as others write them, or as we have them.  Out: the other.  Used by: loading, train, cs336, cli.
 Read next: names.py.
@@ -10,7 +11,7 @@ Read next: names.py.
 
 from pellucid.convert.awkward import AWKWARD, encodable
 from pellucid.convert.beside_weights import read_chat_template, read_end_ids
-from pellucid.convert.export import Exported, export_hugging_face, refuse_existing
+from pellucid.convert.export import Exported, export_gguf, export_hugging_face
 from pellucid.convert.families import FAMILIES, HuggingFaceFamily
 from pellucid.convert.foreign_model import ForeignModel
 from pellucid.convert.gguf import open_gguf, read_gguf
@@ -31,6 +32,8 @@ from pellucid.convert.outgoing import Outgoing
 from pellucid.convert.peft import write_adapter
 from pellucid.convert.pickled import read_pickled
 from pellucid.convert.proof import Comparison, Passage
+from pellucid.convert.reach import Reach, reaches
+from pellucid.convert.unfinished import refuse_existing
 
 __all__ = [
     "AWKWARD",
@@ -43,8 +46,10 @@ __all__ = [
     "HuggingFaceFamily",
     "Outgoing",
     "Passage",
+    "Reach",
     "Row",
     "encodable",
+    "export_gguf",
     "export_hugging_face",
     "family_of",
     "halves_to_neighbours",
@@ -53,6 +58,7 @@ __all__ = [
     "one_by_one",
     "open_gguf",
     "open_hugging_face",
+    "reaches",
     "read_chat_template",
     "read_end_ids",
     "read_gguf",

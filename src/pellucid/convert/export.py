@@ -7,20 +7,24 @@ Read next: reach.py.
 import importlib.metadata
 import importlib.util
 import math
-import os
-import shutil
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from pellucid.convert.awkward import encodable
 from pellucid.convert.beside_weights import read_chat_template, read_end_ids
+from pellucid.convert.gguf import read_gguf
+from pellucid.convert.gguf_description import describe_gguf
+from pellucid.convert.gguf_tokens import describe_tokens
+from pellucid.convert.gguf_writing import expected_tensors, gguf_library, narrowed, write_gguf
 from pellucid.convert.huggingface import read_hugging_face
 from pellucid.convert.huggingface_description import describe
 from pellucid.convert.huggingface_writing import with_family_for_its_tokenizer, write_hugging_face
+from pellucid.convert.modelfile import modelfile
 from pellucid.convert.outgoing import NUMBER_TYPES, Outgoing, converted
 from pellucid.convert.proof import (
     OURSELVES,
@@ -34,22 +38,38 @@ from pellucid.convert.proof import (
     logits_of,
     prove_here,
 )
-from pellucid.disk import force_to_disk
-from pellucid.errors import ModelFileError
+from pellucid.convert.unfinished import publish, unfinished
 from pellucid.nn import TransformerLM
 from pellucid.text import load_tokenizer
 
-UNFINISHED = ".unfinished-"
-"""How names begin of what is not yet what it is to be called."""
-
 SUMMATION = 1e-3
-"""How far the logits of another program may be from ours, in standard deviations of the logits of one place: ten times
+"""How far the logits of transformers may be from ours, in standard deviations of the logits of one place: ten times
 what other orders of summation come to in 30 layers of float32; a wrong theta comes to hundreds of times that."""
+
+LLAMA_CPP = {"float32": 0.01, "float16": 0.03, "bfloat16": 0.15, "q8_0": 0.5, "q4_0": 0.5}
+"""The same for llama.cpp, four times what was seen with random weights: it looks GELU up in a table of 16-bit numbers,
+and rounds what it multiplies by a matrix to the type of the matrix, to 8 bits if that has fewer."""
 
 NEGLIGIBLE = 1e-3
 """Nats that rows without a token may take from those with one, in a program that does not know to leave them out."""
 
 Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """Another program that reads what was written."""
+
+    package: str
+    """What is imported, and has to be installed."""
+    distribution: str
+    """What pip calls it."""
+    program: str
+    """The file here that asks it."""
+
+
+TRANSFORMERS = Peer(package="transformers", distribution="transformers", program="in_transformers.py")
+LLAMA_CPP_PYTHON = Peer(package="llama_cpp", distribution="llama-cpp-python", program="in_llama_cpp.py")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,31 +118,15 @@ def export_hugging_face(
     outgoing, notes = spared(model, outgoing, passage)
     outgoing = with_family_for_its_tokenizer(outgoing)
     family, _ = describe(outgoing.config)
+    dtype = NUMBER_TYPES[number_type]
     with unfinished(out) as folder:
         tell(f"Writing it as {family.name} in {number_type}")
         files = folder / "files"
         files.mkdir()
         write_hugging_face(files, outgoing, number_type)
-        tell("Reading it again")
-        read = _read(files)
-        dtype = NUMBER_TYPES[number_type]
-        prove_here(read, outgoing, lambda name: converted(name, outgoing.tensors[name], dtype))
-        rows, num_ids = passage.rows(outgoing.config.context_length, outgoing.config.vocab_size), num_tokens(outgoing)
-        logits = logits_of(read.model, rows, num_ids)
-        del read
-        exact = SUMMATION if number_type == outgoing.number_type else math.inf
-        texts = len(encodable(outgoing.tokenizer))
-        comparisons = [close(OURSELVES, logits_of(model, rows, num_ids), logits, exact, texts=texts)]
-        if importlib.util.find_spec("transformers") is None:
-            notes = (*notes, "transformers is not installed here, so only pellucid has read it again.")
-        else:
-            tell("Having transformers read it")
-            reader = f"transformers {importlib.metadata.version('transformers')}"
-            answer = ask("in_transformers.py", files, question(outgoing, rows), folder)
-            if isinstance(answer, str):
-                notes = (*notes, f"{reader} could not compare it: {answer}.")
-            else:
-                comparisons.append(compared(reader, outgoing, logits, answer, SUMMATION))
+        proof = _Proof(model, outgoing, passage, number_type == outgoing.number_type, tell)
+        proof.read_here(_read(files), lambda name: converted(name, outgoing.tensors[name], dtype))
+        proof.read_by(TRANSFORMERS, files, folder, SUMMATION)
         written = tuple(sorted(path.name for path in files.iterdir()))
         num_bytes = sum(path.stat().st_size for path in files.iterdir())
         publish(files, out)
@@ -132,10 +136,101 @@ def export_hugging_face(
         number_type=number_type,
         files=written,
         num_bytes=num_bytes,
-        comparisons=tuple(comparisons),
+        comparisons=tuple(proof.comparisons),
         passage=passage.what,
-        notes=notes,
+        notes=(*notes, *proof.notes),
     )
+
+
+def export_gguf(
+    model: TransformerLM,
+    outgoing: Outgoing,
+    out: Path,
+    passage: Passage,
+    *,
+    kind: str | None = None,
+    tell: Tell = lambda stage: None,
+) -> Exported:
+    """Write a GGUF file, with a Modelfile beside it, and prove it.
+
+    Args:
+        model: The model.
+        outgoing: The same with its tokenizer.
+        out: The file; there must be nothing yet.
+        passage: A text to compare logits on.
+        kind: float32, bfloat16, float16, q8_0 or q4_0. Default: the type the weights have.
+        tell: Called with what is being done.
+
+    Raises:
+        ModelFileError: if llama.cpp has no such model or tokenizer, or something is at `out`.
+        ExportError: if what was written is not the model; nothing is left of it.
+        UserError: if the gguf library is not here.
+    """
+    kind = kind or outgoing.number_type
+    family = describe_gguf(outgoing.config).family
+    describe_tokens(outgoing)
+    gguf_library()
+    outgoing, notes = spared(model, outgoing, passage)
+    with unfinished(out) as folder:
+        tell(f"Writing it as {family.architecture} in {kind}")
+        file = folder / out.name
+        write_gguf(file, outgoing, kind)
+        read, tokenizer, end_ids, template = read_gguf(file)
+        proof = _Proof(model, outgoing, passage, kind == outgoing.number_type, tell)
+        expected = expected_tensors(outgoing, kind)
+        proof.read_here(
+            Read(model=read, tokenizer=tokenizer, end_ids=end_ids, chat_template=template), expected.__getitem__
+        )
+        del read, expected
+        proof.read_by(LLAMA_CPP_PYTHON, file, folder, LLAMA_CPP[kind])
+        beside = out.with_name("Modelfile")
+        beside = out.with_name(f"{out.stem}.Modelfile") if beside.exists() else beside
+        (folder / "Modelfile").write_text(modelfile(outgoing, out.name), encoding="utf-8", newline="\n")
+        num_bytes = file.stat().st_size
+        publish(folder / "Modelfile", beside)
+        publish(file, out)
+    return Exported(
+        path=out,
+        family=family.architecture,
+        number_type=kind,
+        files=(out.name, beside.name),
+        num_bytes=num_bytes,
+        comparisons=tuple(proof.comparisons),
+        passage=passage.what,
+        notes=(*notes, *narrowed(outgoing, kind), *proof.notes),
+    )
+
+
+class _Proof:
+    """Has files read again, and keeps what came of it."""
+
+    def __init__(self, model: TransformerLM, outgoing: Outgoing, passage: Passage, is_exact: bool, tell: Tell) -> None:
+        self.model, self.outgoing, self.is_exact, self.tell = model, outgoing, is_exact, tell
+        self.rows = passage.rows(outgoing.config.context_length, outgoing.config.vocab_size)
+        self.comparisons: list[Comparison] = []
+        self.notes: list[str] = []
+        self.logits = np.zeros(0)
+
+    def read_here(self, read: Read, expected: Callable[[str], Tensor]) -> None:
+        self.tell("Reading it again")
+        prove_here(read, self.outgoing, expected)
+        self.logits, ours = (logits_of(one, self.rows, num_tokens(self.outgoing)) for one in (read.model, self.model))
+        texts = len(encodable(self.outgoing.tokenizer))
+        exact = SUMMATION if self.is_exact else math.inf
+        self.comparisons.append(close(OURSELVES, ours, self.logits, exact, texts=texts))
+
+    def read_by(self, peer: Peer, path: Path, folder: Path, tolerance: float) -> None:
+        if importlib.util.find_spec(peer.package) is None:
+            self.notes.append(f"{peer.distribution} is not installed here, so only pellucid has read it again.")
+            return
+        reader = f"{peer.distribution} {importlib.metadata.version(peer.distribution)}"
+        self.tell(f"Having {peer.distribution} read it")
+        question = {"rows": self.rows, "texts": encodable(self.outgoing.tokenizer)}
+        answer = ask(peer.program, path, {**question, "letter": letter_of(self.outgoing.tokenizer)}, folder)
+        if isinstance(answer, str):
+            self.notes.append(f"{reader} could not compare it: {answer}.")
+        else:
+            self.comparisons.append(compared(reader, self.outgoing, self.logits, answer, tolerance))
 
 
 def spared(model: TransformerLM, outgoing: Outgoing, passage: Passage) -> tuple[Outgoing, tuple[str, ...]]:
@@ -162,59 +257,6 @@ def spared(model: TransformerLM, outgoing: Outgoing, passage: Passage) -> tuple[
 def num_tokens(outgoing: Outgoing) -> int:
     """How many ids are tokens."""
     return outgoing.config.vocab_size - outgoing.config.num_unused_ids
-
-
-def question(outgoing: Outgoing, rows: list[list[int]]) -> dict[str, object]:
-    """What another program is asked about the files."""
-    return {"rows": rows, "texts": encodable(outgoing.tokenizer), "letter": letter_of(outgoing.tokenizer)}
-
-
-@contextmanager
-def unfinished(out: Path) -> Generator[Path]:
-    """A folder to write in, beside the path it is for; afterwards it is gone, and so are those of killed processes.
-
-    Raises:
-        ModelFileError: if something is at the path already.
-    """
-    refuse_existing(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for left in out.parent.glob(f"{UNFINISHED}*-{out.name}"):
-        if not _is_alive(left.name.removeprefix(UNFINISHED).partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
-    folder = out.with_name(f"{UNFINISHED}{os.getpid()}-{out.name}")
-    folder.mkdir()
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def publish(made: Path, out: Path) -> None:
-    """Give what was written its name, after it is safe on the disk."""
-    for path in [*sorted(made.rglob("*")), made] if made.is_dir() else [made]:
-        force_to_disk(path)
-    refuse_existing(out)
-    made.rename(out)
-    force_to_disk(out.parent)
-
-
-def refuse_existing(out: Path) -> None:
-    """Say so if something is at a path already."""
-    if os.path.lexists(out):
-        kind = "a folder" if out.is_dir() else "a file"
-        raise ModelFileError(
-            f"nothing yet at '{out}'", came=f"{kind} that is there", remedy="remove it, or give another --out"
-        )
-
-
-def _is_alive(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except PermissionError:
-        return True
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 def _read(folder: Path) -> Read:

@@ -20,14 +20,14 @@ from pellucid.nn import rotary_frequencies
 ROPE_FACTORS = "rope_freqs.weight"
 """What each rotary frequency is divided by: the only trace of Llama 3's scaling in a file."""
 
-_SIZES = {
+SIZES = {
     "context_length": "context_length",
     "embedding_length": "d_model",
     "block_count": "num_layers",
     "feed_forward_length": "d_ff",
     "attention.head_count": "num_heads",
 }
-_CHOICES = {
+CHOICES = {
     "attention.head_count_kv": "num_kv_heads",
     "attention.key_length": "d_head",
     "attention.sliding_window": "window",
@@ -80,11 +80,11 @@ def read_gguf_config(file: GgufFile) -> tuple[ModelConfig, GgufFamily]:
     if file.metadata.get("split.count", 1) not in (0, 1):
         raise _refused("a model in one file", f"a part of {file.metadata['split.count']}", file)
     said = _said(file, family)
-    fields = {ours: said[theirs] for theirs, ours in _SIZES.items() if theirs in said}
-    missing = [f"{family.architecture}.{key}" for key in _SIZES if key not in said]
+    fields = {ours: said[theirs] for theirs, ours in SIZES.items() if theirs in said}
+    missing = [f"{family.architecture}.{key}" for key in SIZES if key not in said]
     if missing or "token_embd.weight" not in file.tensors:
         raise _refused("all sizes of the model", f"no {(missing or ['token_embd.weight'])[0]}", file)
-    fields |= {ours: said[theirs] for theirs, ours in _CHOICES.items() if said.get(theirs)}
+    fields |= {ours: said[theirs] for theirs, ours in CHOICES.items() if said.get(theirs)}
     fields |= _presence(file) | _families_own(family, said)
     fields["norm_epsilon"] = _decimal(said.get(family.epsilon_key, 1e-5))
     try:
@@ -109,7 +109,7 @@ def _said(file: GgufFile, family: GgufFamily) -> dict[str, Any]:
         value = value[0] if is_list else value
         if short in _NEUTRAL and value != _NEUTRAL[short]:
             raise _refused(f"{key} = {_NEUTRAL[short]}", repr(value), file)
-        if not {short} & {*_SIZES, *_CHOICES, *_NEUTRAL, *_READ_ELSEWHERE}:
+        if not {short} & {*SIZES, *CHOICES, *_NEUTRAL, *_READ_ELSEWHERE}:
             raise _refused("known properties of a model", f"{key} = {value!r}", file)
         said[short] = value
     return said
@@ -160,7 +160,8 @@ def _rope_scaling(file: GgufFile, said: Mapping[str, Any], fields: Mapping[str, 
     if (divisors == 1).all():
         return linear
     d_head = 2 * divisors.numel()
-    scaling = RopeScaling(kind="llama3", factor=float(divisors.max()), **_LLAMA3)
+    told = said.get("rope.scaling.original_context_length", _LLAMA3["original_context_length"])
+    scaling = RopeScaling(kind="llama3", factor=float(divisors.max()), **{**_LLAMA3, "original_context_length": told})
     theta = fields.get("rope_theta", 10000.0)
     expected = rotary_frequencies(d_head, theta) / rotary_frequencies(d_head, theta, scaling)
     if linear is not None or not torch.allclose(divisors, expected, rtol=1e-4):

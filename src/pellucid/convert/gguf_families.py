@@ -9,8 +9,9 @@ gguf_config.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from pellucid import presets
 from pellucid.convert.names import Family, PairOrder, Row
@@ -28,6 +29,14 @@ class GgufFamily:
     epsilon_key: str = "attention.layer_norm_rms_epsilon"
     stored_offset: float = 0.0
     """What the converter added to the weights of norms, and is taken off again: Gemma's 1 + w."""
+    always: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ours that are so in every model of it: llama.cpp does not hear a file that says otherwise."""
+    rope_scalings: tuple[str, ...] = ("linear",)
+    """The kinds of scaling that llama.cpp hears in a file of it."""
+    is_square: bool = False
+    """Whether its heads together are always as wide as the model."""
+    has_own_head: bool = False
+    """Whether a tied head is written, too."""
 
 
 def _layer(ours: str, theirs: str) -> tuple[Row, Row]:
@@ -66,6 +75,10 @@ _BEHIND = (
 )
 
 
+_ONE_REACH = {"window": None, "logit_soft_cap": None}
+_NO_BIASES = {"qkv_bias": False, "attention_output_bias": False, "feed_forward_bias": False}
+
+
 def _names(name: str, *rows: Row, pair_order: PairOrder = "halves") -> Family:
     return Family(name=name, pair_order=pair_order, rows=(*_ENDS, *_PARTS, *rows))
 
@@ -77,14 +90,36 @@ GGUF_FAMILIES: dict[str, GgufFamily] = {
             architecture="llama",
             preset=presets.llama,
             weights=_names("Llama in GGUF", *_SPLIT, *_BEFORE, pair_order="neighbours"),
+            always=_ONE_REACH,
+            rope_scalings=("linear", "llama3"),
         ),
-        GgufFamily(architecture="qwen2", preset=presets.qwen2, weights=_names("Qwen2 in GGUF", *_SPLIT, *_BEFORE)),
-        GgufFamily(architecture="qwen3", preset=presets.default, weights=_names("Qwen3 in GGUF", *_SPLIT, *_BEFORE)),
+        GgufFamily(
+            architecture="qwen2",
+            preset=presets.qwen2,
+            weights=_names("Qwen2 in GGUF", *_SPLIT, *_BEFORE),
+            always={**_ONE_REACH, **_NO_BIASES, "qkv_bias": True},
+            is_square=True,
+        ),
+        GgufFamily(
+            architecture="qwen3",
+            preset=presets.default,
+            weights=_names("Qwen3 in GGUF", *_SPLIT, *_BEFORE),
+            always={**_ONE_REACH, **_NO_BIASES},
+        ),
+        GgufFamily(
+            architecture="olmo2",
+            preset=presets.olmo2,
+            weights=_names("OLMo-2 in GGUF", *_SPLIT, *_BEHIND),
+            always={**_ONE_REACH, **_NO_BIASES},
+            is_square=True,
+            has_own_head=True,
+        ),
         GgufFamily(
             architecture="gemma3",
             preset=presets.gemma3,
             weights=_names("Gemma 3 in GGUF", *_SPLIT, *_BEFORE, *_BEHIND),
             stored_offset=1.0,
+            always=_NO_BIASES,
         ),
         GgufFamily(
             architecture="gpt2",
@@ -96,6 +131,9 @@ GGUF_FAMILIES: dict[str, GgufFamily] = {
                 *_BEFORE,
             ),
             epsilon_key="attention.layer_norm_epsilon",
+            always={**_ONE_REACH, **dict.fromkeys(_NO_BIASES, True)},
+            rope_scalings=(),
+            is_square=True,
         ),
     )
 }

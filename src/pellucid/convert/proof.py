@@ -11,6 +11,7 @@ In: files and the model they should be.  Out: `Comparison`, or an error.  Used b
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -30,8 +31,6 @@ from pellucid.text import TextTokenizer
 
 OURSELVES = "pellucid itself"
 MOST_LOGITS = 16_000_000  # 64 MB as float32
-CANNOT_RUN = 3
-"""The exit code of a program that lacks something of its own here."""
 FEWEST_TOKENS, MOST_TOKENS = 64, 512  # a wrong theta shows after some dozens
 
 
@@ -135,12 +134,17 @@ def ask(program: str, path: Path, request: dict[str, Any], folder: Path) -> tupl
     words = [sys.executable, "-P", str(script), str(path), str(question), str(target)]
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     done = subprocess.run(words, capture_output=True, env={**os.environ, **offline}, check=False)
-    if done.returncode == -9:
+    if done.returncode == -signal.SIGKILL:
         return "it was killed, likely for the memory it needs"
+    if done.returncode == -signal.SIGILL:
+        return "it was built for another processor"
     said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
-    if done.returncode == CANNOT_RUN:
-        return said[-1][:300].rstrip(".")
+    if said and said[-1].startswith(
+        ("ImportError", "ModuleNotFoundError")
+    ):  # of the program's own: no fault of the files
+        return said[-1].partition(": ")[2][:300].rstrip(".")
     if done.returncode:
+        said = [line for line in said if line.strip()] or [f"exit code {done.returncode}"]
         _refuse("files that others can read", said[-1][:300], program.removeprefix("in_").removesuffix(".py"))
     told = json.loads(Path(f"{target}.json").read_text(encoding="utf-8"))
     return told, np.load(f"{target}.npy")

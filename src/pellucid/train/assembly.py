@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
+from pellucid.convert import reaches
 from pellucid.data import Batches, ChatBatches
 from pellucid.lora import add_factors, load_trained
 from pellucid.model_config import ModelConfig
@@ -327,5 +328,6 @@ def _planned(parts: Parts, steps: int, step_seconds: float, variant: Variant, *,
             min(parts.training.micro_batch_size or share, share),
         ),
         row_length=batches.context_length if batches.context_length < model.config.context_length else None,
+        reach=reaches(model.config, parts.material.tokenizer.kind).sentence,
         out=facts.as_text(parts.folder.path),
     )

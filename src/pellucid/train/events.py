@@ -160,6 +160,8 @@ class Planned(Event):
     """Rates and decays, with those that follow from how often the text is read."""
     memory_bytes: int = 0
     """What the run is expected to need at most; 0: nobody has estimated it."""
+    reach: str = ""
+    """What the model can be exported to, in a sentence."""
     out: str
 
 
