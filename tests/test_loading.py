@@ -264,5 +264,5 @@ def test_prompts_that_are_no_text_are_refused_where_nobody_checks_types(run):
     code = f"import pellucid; m = pellucid.load({str(run)!r}); m.generate(5)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stderr.splitlines()[-1].endswith(
-        "Expected prompts that are text, but got one of type int: give a str each."
+        "Expected prompts that are text or ids, but got one of type int: give a str or a list of whole numbers each."
     )

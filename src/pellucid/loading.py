@@ -9,7 +9,7 @@ In: a path.  Out: `Loaded`.  Used by: notebooks, the command line, serve, inspec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,10 @@ from pellucid.checkpoint.model_files import FORMAT
 from pellucid.convert.beside_weights import read_chat_template
 from pellucid.convert.foreign_model import ForeignModel
 from pellucid.convert.gguf import open_gguf
+from pellucid.convert.gguf_file import GgufFile
+from pellucid.convert.gguf_vocabulary import read_vocabulary
 from pellucid.convert.huggingface import open_hugging_face
+from pellucid.convert.torch_checkpoint import SUFFIXES, open_torch_checkpoint
 from pellucid.data import told_differences
 from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
@@ -160,6 +163,36 @@ def open_foreign(path: Path) -> ForeignModel | None:
     if _is_gguf(path):
         return open_gguf(path)
     return open_hugging_face(path) if _is_hugging_face(path) else None
+
+
+def open_foreign_or_checkpoint(path: Path, tokenizer: TextTokenizer | None = None) -> ForeignModel:
+    """The model that somebody else's folder, GGUF file or torch checkpoint holds, for making it a run.
+
+    Args:
+        path: The folder or file.
+        tokenizer: For one that has none of its own, or another.
+
+    Raises:
+        ModelFileError: if it holds none that can be read, or is a run already.
+        TokenizerError: if its tokenizer is missing or is not the model's own.
+    """
+    if path.is_file() and path.suffix.lower() in SUFFIXES:
+        return open_torch_checkpoint(path, tokenizer)
+    _refuse_others(path)
+    if (foreign := open_foreign(path)) is None:
+        raise ModelFileError(
+            "somebody else's model", came=f"'{path}', a model of ours", remedy="use it as it is: every verb takes it"
+        )
+    return foreign if tokenizer is None else replace(foreign, tokenizer=tokenizer)
+
+
+def load_any_tokenizer(path: Path) -> TextTokenizer:
+    """A tokenizer from wherever one is: a tokenizer.json, a folder that has one, a GGUF file.
+
+    Raises:
+        TokenizerError: if there is none.
+    """
+    return read_vocabulary(GgufFile(path).metadata, f"'{path}'") if _is_gguf(path) else load_tokenizer(path)
 
 
 def _is_gguf(path: Path) -> bool:

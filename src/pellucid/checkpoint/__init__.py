@@ -8,7 +8,14 @@ Read next: durable.py.
 
 from pellucid.checkpoint.checkpoints import Checkpoint, CheckpointInfo
 from pellucid.checkpoint.durable import sha256_of, write_durably
-from pellucid.checkpoint.model_files import empty_model, read_config, read_model, write_model
+from pellucid.checkpoint.model_files import (
+    empty_model,
+    in_memory,
+    model_outline,
+    read_config,
+    read_model,
+    write_model,
+)
 from pellucid.checkpoint.run_folder import RunFolder
 from pellucid.checkpoint.stored_tensors import StoredTensors
 from pellucid.checkpoint.tensor_file import (
@@ -25,7 +32,9 @@ __all__ = [
     "RunFolder",
     "StoredTensors",
     "empty_model",
+    "in_memory",
     "load_weights",
+    "model_outline",
     "plain_names",
     "read_config",
     "read_model",

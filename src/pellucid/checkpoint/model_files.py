@@ -18,7 +18,13 @@ from torch import Tensor
 from pellucid import own_parts
 from pellucid.checkpoint.durable import write_durably
 from pellucid.checkpoint.stored_tensors import StoredTensors
-from pellucid.checkpoint.tensor_file import plain_names, read_weights, without_copies, write_tensors
+from pellucid.checkpoint.tensor_file import (
+    plain_names,
+    read_weights,
+    refuse_other_weights,
+    without_copies,
+    write_tensors,
+)
 from pellucid.errors import ModelFileError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
@@ -102,7 +108,12 @@ def read_model(folder: Path) -> TransformerLM:
     if not path.exists():
         raise ModelFileError(f"{WEIGHTS} beside {CONFIG}", came=f"none in '{folder}'", remedy="train or copy it first")
     stored = StoredTensors(path)
-    model = empty_model(config, number_type(stored))
+    if config.own_parts:
+        model = empty_model(config, number_type(stored))
+    else:
+        outline = model_outline(config, len(stored))
+        refuse_other_weights(outline, stored, f"'{path}'")  # before memory is taken for them
+        model = in_memory(outline, number_type(stored))
     read_weights(model, stored, f"'{path}'")
     return model.eval()
 
@@ -127,9 +138,31 @@ def empty_model(config: ModelConfig, dtype: torch.dtype | None = None) -> Transf
     if config.own_parts:  # it may hold more than weights, and draw them
         with torch.random.fork_rng(devices=[]):
             return TransformerLM(config).to(dtype)
+    return in_memory(model_outline(config), dtype)
+
+
+def model_outline(config: ModelConfig, num_tensors: int | None = None) -> TransformerLM:
+    """A model without memory, to see whether weights are its own before anything is believed of its sizes.
+
+    Args:
+        config: What it is; it has no parts of somebody's own.
+        num_tensors: How many a file holds for it.
+
+    Raises:
+        ModelFileError: if it has more layers than the file has tensors.
+    """
+    if num_tensors is not None and config.num_layers > num_tensors:
+        came = f"{num_tensors:,} tensors"
+        raise ModelFileError(
+            f"the weights of {config.num_layers:,} layers", came=came, remedy="use the config that belongs to them"
+        )
     with torch.device("meta"):
-        model = TransformerLM(config)
+        return TransformerLM(config)
+
+
+def in_memory(outline: TransformerLM, dtype: torch.dtype | None = None) -> TransformerLM:
+    """The same model with memory for its weights, which hold nothing yet."""
     # As `to_empty` does, save that `empty_like` loads torch's compiler, which takes a second.
-    return model._apply(
+    return outline._apply(
         lambda meta: torch.empty(meta.shape, dtype=dtype if dtype and meta.is_floating_point() else meta.dtype)
     )

@@ -116,10 +116,24 @@ def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], source: str | 
 
 def read_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "the file") -> None:
     """The same from a file, each tensor read where it belongs: nothing is in memory twice."""
-    names = {WRAPPER_PREFIX.sub("", name): name for name in stored}
-    shapes = {name: stored.shape(theirs) for name, theirs in names.items()}
-    for name, target in _targets(model, shapes, source, lambda name: stored.read(names[name])).items():
+    names = _names(stored)
+    for name, target in refuse_other_weights(model, stored, source).items():
         stored.read_into(names[name], target)
+
+
+def refuse_other_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "the file") -> dict[str, Tensor]:
+    """See that a file's weights are the model's, which may be without memory; give where each goes.
+
+    Raises:
+        ModelFileError: naming what is missing, left over or of another shape.
+    """
+    names = _names(stored)
+    shapes = {name: stored.shape(theirs) for name, theirs in names.items()}
+    return _targets(model, shapes, source, lambda name: stored.read(names[name]))
+
+
+def _names(stored: StoredTensors) -> dict[str, str]:
+    return {WRAPPER_PREFIX.sub("", name): name for name in stored}
 
 
 def _targets(

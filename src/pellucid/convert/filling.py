@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from pellucid.checkpoint import empty_model, refuse_foreign_weights
+from pellucid.checkpoint import in_memory, model_outline, refuse_foreign_weights
 from pellucid.convert.names import Family, addresses, names_by_address, neighbours_to_halves, one_by_one, slices_of
 from pellucid.errors import ModelFileError
 from pellucid.model_config import ModelConfig
@@ -136,9 +136,10 @@ def filled(
         ModelFileError: for weights that are not the model's, and for a tied head that differs from the embedding.
     """
     kept = number_type_of(weights)
-    model = empty_model(config, dtype or kept)
+    outline = model_outline(config, sum(1 for _ in weights))
+    refuse_others(weights, family, config, outline.state_dict(), told_by)
+    model = in_memory(outline, dtype or kept)
     targets = model.state_dict(keep_vars=True)
-    refuse_others(weights, family, config, targets, told_by)
     for ours, names, row in addresses(family, config.num_layers):
         there = [name for name in names if name in weights]
         if not there:
@@ -166,9 +167,8 @@ def as_stored(weights: Weights, family: Family, config: ModelConfig, *, told_by:
         ModelFileError: as for `filled`.
     """
     number_type_of(weights)
-    with torch.device("meta"):
-        outline = TransformerLM(config).state_dict()
-    refuse_others(weights, family, config, outline, told_by)
+    outline = model_outline(config, sum(1 for _ in weights))
+    refuse_others(weights, family, config, outline.state_dict(), told_by)
     tensors = dict(one_by_one(_ByName(weights), family, config))
     if config.tie_embeddings and HEAD in tensors:
         _require_twin(tensors.pop(HEAD), tensors[EMBEDDING])

@@ -93,6 +93,39 @@ GPT2_SIZES = {
 }
 """The same in GPT-2's."""
 
+NANOGPT_SIZES = {
+    "vocab_size": "vocab_size",
+    "context_length": "block_size",
+    "d_model": "n_embd",
+    "num_layers": "n_layer",
+    "num_heads": "n_head",
+}
+"""The same in a checkpoint of nanoGPT, under model_args."""
+
+COURSE_SIZES = {name: name for name in ("vocab_size", "context_length", "d_model", "num_layers", "num_heads", "d_ff")}
+"""The same in CS336, where the arguments of the model are called as here."""
+
+BOOK_SIZES = {
+    "vocab_size": "vocab_size",
+    "context_length": "context_length",
+    "d_model": "emb_dim",
+    "num_layers": "n_layers",
+    "num_heads": "n_heads",
+}
+BOOK_CHOICES = {
+    "d_ff": "hidden_dim",
+    "num_kv_heads": "n_kv_groups",
+    "d_head": "head_dim",
+    "rope_theta": "rope_base",
+}
+BOOK_SCALING = {
+    "factor": "factor",
+    "low_frequency_factor": "low_freq_factor",
+    "high_frequency_factor": "high_freq_factor",
+    "original_context_length": "original_context_length",
+}
+"""The same in the dictionaries of LLMs-from-scratch."""
+
 
 def to_ours(
     theirs: Mapping[str, Tensor], family: Family, config: ModelConfig, *, strict: bool = True
