@@ -23,8 +23,6 @@ from pellucid.checkpoint.model_files import FORMAT
 from pellucid.convert.beside_weights import read_chat_template
 from pellucid.convert.foreign_model import ForeignModel
 from pellucid.convert.gguf import open_gguf
-from pellucid.convert.gguf_file import GgufFile
-from pellucid.convert.gguf_vocabulary import read_vocabulary
 from pellucid.convert.huggingface import open_hugging_face
 from pellucid.convert.torch_checkpoint import SUFFIXES, open_torch_checkpoint
 from pellucid.data import told_differences
@@ -184,15 +182,6 @@ def open_foreign_or_checkpoint(path: Path, tokenizer: TextTokenizer | None = Non
             "somebody else's model", came=f"'{path}', a model of ours", remedy="use it as it is: every verb takes it"
         )
     return foreign if tokenizer is None else replace(foreign, tokenizer=tokenizer)
-
-
-def load_any_tokenizer(path: Path) -> TextTokenizer:
-    """A tokenizer from wherever one is: a tokenizer.json, a folder that has one, a GGUF file.
-
-    Raises:
-        TokenizerError: if there is none.
-    """
-    return read_vocabulary(GgufFile(path).metadata, f"'{path}'") if _is_gguf(path) else load_tokenizer(path)
 
 
 def _is_gguf(path: Path) -> bool:

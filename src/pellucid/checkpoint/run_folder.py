@@ -19,6 +19,7 @@ Read next: ../train/.
 
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -120,7 +121,9 @@ class RunFolder:
             raise RunFolderError(
                 f"a run folder at '{path}'",
                 came=f"a folder without {RUN}" if path.is_dir() else "a file" if path.exists() else "nothing there",
-                remedy="give the folder that `pellucid train` wrote, such as runs/book-01",
+                remedy=f"make a run of this model: pellucid import {shlex.quote(str(path))} --out RUN"
+                if _looks_like_a_model(path)
+                else "give the folder that `pellucid train` wrote, such as runs/book-01",
             )
         return cls(path, facts)
 
@@ -334,6 +337,10 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
             f"JSON in '{path / RUN}'", came=str(error), remedy="restore the file, or choose another folder"
         ) from error
     return facts if isinstance(facts, dict) else {}
+
+
+def _looks_like_a_model(path: Path) -> bool:
+    return (path.suffix.lower() in (".gguf", ".pt", ".pth") and path.is_file()) or (path / CONFIG).exists()
 
 
 def _differences(there: Any, here: Any, name: str) -> list[str]:

@@ -37,9 +37,10 @@ def main(words: Sequence[str]) -> None:
     flags = parse(ImportFlags, words, "import")
     if not flags.json:
         print("pellucid import: opening the model and starting torch, a few seconds.", file=sys.stderr, flush=True)
+    from pellucid.convert.any_tokenizer import load_any_tokenizer
     from pellucid.convert.run_import import import_model
     from pellucid.convert.unfinished import refuse_existing
-    from pellucid.loading import load_any_tokenizer, open_foreign_or_checkpoint
+    from pellucid.loading import open_foreign_or_checkpoint
 
     out, path = Path(flags.out), Path(flags.model)
     refuse_existing(out)

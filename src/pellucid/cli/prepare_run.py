@@ -16,11 +16,12 @@ from pellucid.cli.prepare_flags import PrepareFlags
 from pellucid.cli.printable import printable_json
 from pellucid.cli.sources import sources_of, tokenizer_named, told
 from pellucid.cli.train_screen import TrainScreen
+from pellucid.convert.any_tokenizer import load_any_tokenizer
 from pellucid.data import PreparedFolder, Progress, Sources, is_prepared, prepare_folder
 from pellucid.data.prepare_folder import unfinished
 from pellucid.errors import UserError
 from pellucid.pages.quantities import counted, duration
-from pellucid.text import TextTokenizer, load_tokenizer
+from pellucid.text import TextTokenizer
 from pellucid.train import Request
 from pellucid.train.material import make_tokenizer
 from pellucid.training_config import TrainingConfig
@@ -161,7 +162,7 @@ def _said_if_stopped(screen: TrainScreen, out: Path) -> Generator[None]:
 def _asked(tokenizer: str | None, vocab_size: int | None) -> dict[str, Any]:
     """What was asked for, by which a result is known again."""
     if tokenizer not in (None, "characters", "bpe"):
-        tokenizer = load_tokenizer(tokenizer).fingerprint
+        tokenizer = load_any_tokenizer(tokenizer).fingerprint
     return {"tokenizer": tokenizer, "vocab_size": vocab_size}
 
 

@@ -134,6 +134,10 @@ def _tokenizer(flags: TokensFlags, sources: Sources) -> tuple[TextTokenizer, str
             return choice.tokenizer, choice.reason
         case "char" | "characters":
             return character_tokenizer(_texts(sources)), ""
+        case path if path.lower().endswith(".gguf"):
+            from pellucid.convert.any_tokenizer import load_any_tokenizer  # with torch, which the others do without
+
+            return load_any_tokenizer(path), ""
         case path:
             return load_tokenizer(path), ""
 

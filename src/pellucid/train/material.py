@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pellucid.convert.any_tokenizer import load_any_tokenizer
 from pellucid.data import (
     ChatSources,
     PreparedData,
@@ -167,7 +168,7 @@ def make_tokenizer(sources: Sources, recipe: Recipe) -> tuple[TextTokenizer, str
     if recipe.tokenizer == "characters":
         return character_tokenizer(training_texts(sources)), ""
     if recipe.tokenizer not in (None, "bpe"):
-        return load_tokenizer(recipe.tokenizer), ""
+        return load_any_tokenizer(recipe.tokenizer), ""
     texts, asked = training_texts(sources), recipe.vocab_size
     if asked is None:
         may_be_characters = recipe.tokenizer is None
