@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pellucid.convert.unfinished import UNFINISHED, publish, unfinished
-from pellucid.errors import ModelFileError
+from pellucid.errors import ModelFileError, RunFolderError
 
 KILLED = """
 import sys
@@ -61,3 +61,11 @@ def test_what_is_published_has_its_name_and_nothing_else_is_left(tmp_path):
         publish(folder / "new", tmp_path / "deep" / "x")
     assert (tmp_path / "deep" / "x").read_text() == "new"
     assert os.listdir(tmp_path / "deep") == ["x"]
+
+
+def test_what_the_disk_refuses_is_a_sentence(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for path, said in {"file/x": "to read and write", "n" * 250: "choose a shorter name"}.items():
+        with pytest.raises(RunFolderError, match=said), unfinished(tmp_path / path):
+            pass
+    assert os.listdir(tmp_path) == ["file"]

@@ -3,12 +3,14 @@
 In: a path.  Out: a folder to write in, and later the name.  Used by: export.  Read next: export.py.
 """
 
+import glob
 import os
 import shutil
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pellucid.checkpoint.durable import in_a_sentence
 from pellucid.disk import force_to_disk
 from pellucid.errors import ModelFileError
 
@@ -22,16 +24,18 @@ def unfinished(out: Path) -> Generator[Path]:
 
     Raises:
         ModelFileError: if something is at the path already.
+        RunFolderError: if the disk refuses something, with what to do.
     """
-    refuse_existing(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for left in out.parent.glob(f"{UNFINISHED}*-{out.name}"):
-        if not _is_alive(left.name.removeprefix(UNFINISHED).partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
     folder = out.with_name(f"{UNFINISHED}{os.getpid()}-{out.name}")
-    folder.mkdir()
     try:
-        yield folder
+        with in_a_sentence(out):
+            refuse_existing(out)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            for left in out.parent.glob(f"{UNFINISHED}*-{glob.escape(out.name)}"):
+                if not _is_alive(left.name.removeprefix(UNFINISHED).partition("-")[0]):
+                    shutil.rmtree(left, ignore_errors=True)
+            folder.mkdir()
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
