@@ -41,7 +41,7 @@ def describe_tokens(model: Outgoing) -> dict[str, Any]:
         name = name_of(rule)
         if name is None:
             raise _cannot("it cuts words by a rule that llama.cpp does not know")
-        own = {"model": "gpt2", "pre": name, "merges": [" ".join(pair) for pair in _merges(definition)]}
+        own: dict[str, Any] = {"model": "gpt2", "pre": name, "merges": [" ".join(pair) for pair in _merges(definition)]}
     elif _is_of_pieces(definition):
         space = "Prepend" in json.dumps(definition["normalizer"]) or _puts_space_before(definition)
         own = {"model": "llama", "scores": _scores(tokens, _merges(definition)), "add_space_prefix": space}
@@ -75,7 +75,8 @@ def _listed(model: Outgoing, definition: Mapping[str, Any]) -> tuple[list[str], 
 
 def _merges(definition: Mapping[str, Any]) -> list[tuple[str, str]]:
     pairs = definition["model"]["merges"]
-    return [tuple(pair.split(" ", 1)) if isinstance(pair, str) else tuple(pair) for pair in pairs]
+    split = (pair.split(" ", 1) if isinstance(pair, str) else pair for pair in pairs)
+    return [(left, right) for left, right in split]
 
 
 def _scores(tokens: Sequence[str], merges: Sequence[tuple[str, str]]) -> list[float]:
