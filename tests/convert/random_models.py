@@ -66,6 +66,19 @@ def make_gpt2(num_heads=4, **fields):
     return randomised(transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes | ends | fields)))
 
 
+def make_gemma3_with_images():
+    """Gemma 3 as it reads images, too, around the same language model."""
+    torch.manual_seed(0)
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 24}
+    sizes = {name: value for name, value in SIZES.items() if name != "attn_implementation"}
+    text = {**sizes, **heads, **FAMILIES["gemma3"][1], "final_logit_softcapping": None}
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    vision = {**small, "image_size": 28, "patch_size": 14}
+    ids = {"boi_token_index": 94, "eoi_token_index": 95, "image_token_index": 96, "mm_tokens_per_image": 4}
+    config = transformers.Gemma3Config(text_config=text, vision_config=vision, **ids)
+    return randomised(transformers.Gemma3ForConditionalGeneration(config))
+
+
 @torch.no_grad()
 def randomised(model):
     """Every parameter drawn anew, ready to be evaluated."""

@@ -2,15 +2,17 @@
 
 import json
 import pickle
+import re
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Model, Qwen3ForCausalLM
 
-from pellucid.convert.huggingface import read_hugging_face, read_hugging_face_config
+from pellucid.convert.huggingface import open_hugging_face, read_hugging_face, read_hugging_face_config
 from pellucid.errors import ModelFileError
-from tests.convert.random_models import FAMILIES, LENGTH, make_gpt2, make_model, saved
+from pellucid.text import character_tokenizer
+from tests.convert.random_models import FAMILIES, LENGTH, make_gemma3_with_images, make_gpt2, make_model, saved
 
 GEOMETRIES = [(8, 2), (6, 3), (4, 1), (8, 8)]
 NEAR = 1e-4  # weights of deviation 0.1, float32; theirs takes angles in float32, ours come from float64
@@ -226,3 +228,18 @@ def test_damaged_files_are_named(folder, file, content):
 def test_the_config_can_be_read_alone(llama):
     config = read_hugging_face_config(llama)
     assert (config.num_heads, config.num_kv_heads, config.d_head) == (8, 2, 12)
+
+
+@torch.no_grad()
+def test_the_language_part_of_a_model_that_reads_images(tmp_path):
+    whole = make_gemma3_with_images()
+    whole.save_pretrained(tmp_path)
+    character_tokenizer(["".join(map(chr, range(33, 120)))]).save(tmp_path)
+    opened = open_hugging_face(tmp_path)
+    (note,) = opened.notes
+    assert re.search(r"\d+ tensors for images \(multi_modal_projector.*left out", note)
+    ids = torch.randint(80, (1, 300))
+    expected = whole(input_ids=ids).logits
+    assert expected.std() > 0.3
+    assert (opened.model()(ids) - expected)[..., :80].abs().max() < NEAR
+    assert read_hugging_face(tmp_path).config.vocab_size == 97

@@ -148,3 +148,25 @@ def test_windows_of_gemma_in_each_spelling(fields):
     config = to_model_config({**GEMMA, **fields, "rope_local_base_freq": 5000.0, "rope_theta": 2e6})
     assert (config.window, config.layer_pattern) == (4096, ("local", "global"))
     assert (config.rope_theta, config.rope_theta_local) == (2e6, 5000.0)
+
+
+@pytest.mark.parametrize("model_type", FAMILIES)
+@pytest.mark.parametrize("value", [True, 1, 0.5, "some", [1], {"a": 1}])
+def test_a_field_that_nobody_knows_is_refused_in_every_family_unless_it_says_nothing(model_type, value):
+    family = FAMILIES[model_type]
+    described = {"model_type": model_type, **dict.fromkeys(family.sizes.values(), 8), "head_dim": 8}
+    described = (
+        described if "head_dim" in {field.theirs for field in family.fields} else {**described, "head_dim": None}
+    )
+    described |= {"num_key_value_heads": 8} if model_type != "gpt2" else {}
+    to_model_config({**described, "invented_in_2027": None})
+    with pytest.raises(ModelFileError, match="invented_in_2027"):
+        to_model_config({**described, "invented_in_2027": value})
+
+
+@pytest.mark.parametrize(
+    "model_type", ["llama4", "llama4_text", "qwen3_moe", "gemma2", "gemma3n", "mamba", "deepseek_v3"]
+)
+def test_a_family_that_is_near_one_of_ours_is_refused_by_its_name(model_type):
+    with pytest.raises(ModelFileError, match=f"'{model_type}'"):
+        to_model_config({**LLAMA, "model_type": model_type})

@@ -31,7 +31,7 @@ class GenerateFlags:
     """Let a model go on from a prompt. Text is shown as it is written, its control characters made visible."""
 
     run: tyro.conf.Positional[str]
-    """The folder that `pellucid train` wrote, or a Hugging Face model's folder."""
+    """The folder that `pellucid train` wrote, a Hugging Face folder, or a GGUF file."""
     prompt: tyro.conf.Positional[str] = ""
     """Text to go on from, or - to read it from standard input. Default: the beginning of a document."""
     generation: tyro.conf.OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)

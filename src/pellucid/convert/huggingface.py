@@ -19,7 +19,7 @@ from pellucid.checkpoint import StoredTensors
 from pellucid.convert.beside_weights import read_chat_template, read_end_ids
 from pellucid.convert.filling import filled
 from pellucid.convert.foreign_model import ForeignModel
-from pellucid.convert.huggingface_config import family_of, to_model_config
+from pellucid.convert.huggingface_config import family_of, language_part, to_model_config
 from pellucid.errors import ModelFileError
 from pellucid.model_config import ModelConfig
 from pellucid.nn import TransformerLM
@@ -43,7 +43,7 @@ def open_hugging_face(folder: Path) -> ForeignModel:
         TokenizerError: if it has no tokenizer.json that goes with it.
     """
     config = read_hugging_face_config(folder)
-    family = family_of(_json(folder / CONFIG))
+    family = family_of(_described(folder))
     tokenizer = load_tokenizer(folder)
     ends = read_end_ids(folder, tokenizer.special_tokens)
     weights = FolderWeights(folder, family.prefix)
@@ -66,7 +66,7 @@ def read_hugging_face_config(folder: Path) -> ModelConfig:
     Raises:
         ModelFileError: naming the family or the field that cannot be had here.
     """
-    return to_model_config(_json(folder / CONFIG))
+    return to_model_config(_described(folder))
 
 
 def read_hugging_face(folder: Path, *, num_ids: int | None = None) -> TransformerLM:
@@ -81,7 +81,7 @@ def read_hugging_face(folder: Path, *, num_ids: int | None = None) -> Transforme
         ModelFileError: for a field of config.json that cannot be had here; for tensors that are missing, unknown or of
             another shape, naming them; for a tied head that is stored and differs from the embedding.
     """
-    config, family = read_hugging_face_config(folder), family_of(_json(folder / CONFIG))
+    config, family = read_hugging_face_config(folder), family_of(_described(folder))
     if num_ids is not None:
         config = replace(config, num_unused_ids=max(0, config.vocab_size - num_ids))
     weights = FolderWeights(folder, family.prefix)
@@ -167,6 +167,10 @@ def _files(folder: Path) -> Iterator[tuple[StoredTensors, list[str]]]:
         if missing := [name for name in names if name not in stored]:
             raise _broken(folder / shard, f"no tensor {missing[0]}, which {INDEX} says is there")
         yield stored, names
+
+
+def _described(folder: Path) -> Mapping[str, Any]:
+    return language_part(_json(folder / CONFIG))
 
 
 def _json(path: Path) -> dict[str, Any]:

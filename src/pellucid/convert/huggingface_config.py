@@ -27,6 +27,34 @@ SCALING_FIELDS = {"default": {}, "linear": {"factor": "factor"}, "llama3": LLAMA
 """What each kind of rope scaling that we know is told by, theirs to ours."""
 
 
+WITH_IMAGES = {
+    "gemma3": {
+        "model_type": "gemma3_text",
+        "vocab_size": 262_208,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "max_position_embeddings": 131_072,
+    }
+}
+"""Models that read images, too: what the part that reads text is, and what it has unless its text_config says other.
+Source: transformers' Gemma3TextConfig; released files leave these out."""
+
+
+def language_part(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The config.json of the part that reads text, where a model reads images, too; else the same.
+
+    Example:
+        >>> language_part({"model_type": "gemma3", "text_config": {"num_hidden_layers": 2}})["num_hidden_layers"]
+        2
+    """
+    absent, text = WITH_IMAGES.get(str(fields.get("model_type"))), fields.get("text_config")
+    if absent is None or not isinstance(text, Mapping):
+        return fields
+    told = {"tie_word_embeddings": tied} if (tied := fields.get("tie_word_embeddings")) is not None else {}
+    return {**absent, **text, **told}
+
+
 class _Described:
     """The fields of a config.json, and which of them have been read."""
 
