@@ -48,7 +48,7 @@ def test_the_plan_says_everything_and_run_json_keeps_it(put_together):
 
 def test_the_trial_leaves_no_trace_in_the_weights(put_together, monkeypatch):
     weights = put_together()[0].keeper.model.state_dict()
-    monkeypatch.setattr(assembly, "choose_variant", lambda model, *_: (assembly.Variant(), lambda *_: None, 1.0))
+    monkeypatch.setattr(assembly, "choose_variant", lambda model, *_, **__: (assembly.Variant(), lambda *_: None, 1.0))
     untouched = put_together()[0].keeper.model.state_dict()
     assert all(torch.equal(weights[name], untouched[name]) for name in weights)
 
@@ -60,7 +60,7 @@ def test_the_optimizer_begins_with_nothing_remembered(put_together):
 def test_no_more_rows_are_probed_than_there_is_memory_for(put_together, monkeypatch):
     seen = []
 
-    def choose(model, batch, *_):
+    def choose(model, batch, *_, **__):
         seen.append(tuple(batch[0].shape))
         return assembly.Variant(), lambda *_: None, 1.0
 
@@ -135,7 +135,7 @@ def test_a_run_is_put_together_again_as_it_was_left(put_together):
 
 
 def test_where_the_memory_does_not_suffice_for_the_trial_the_plan_has_fewer_rows(put_together, monkeypatch):
-    def choose(model, batch, *_):
+    def choose(model, batch, *_, **__):
         if len(batch[0]) > 1:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return assembly.Variant(), loss_function(model, assembly.Variant()), 1.0

@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from pellucid.parallel import Ranks, joined_ranks
-from pellucid.train import StepDone, join, train
+from pellucid.train import Request, StepDone, join, train
 from tests.train.small_run import Heard, cut_short, small_request, stop_after
+from tests.whole.fine_tuning_runs import CHATS, make_source, request
 
 TIED = {"tie_embeddings": True}
 CASES: dict[str, dict[str, Any]] = {
@@ -34,6 +35,12 @@ CASES: dict[str, dict[str, Any]] = {
     "shards in bfloat16": {"precision": "bfloat16", "shard": True},
     "shards that keep less": {"shard": True, "activation_checkpointing": True},
 }
+FROM_A_MODEL: dict[str, dict[str, Any]] = {
+    "chats, some of whose rows have few answers": CHATS | {"batch_size": 4},
+    "chats with factors": CHATS | {"batch_size": 3, "lora": 2},
+    "factors and a mean of them": {"lora": 2, "ema": 0.5},
+}
+CASES |= FROM_A_MODEL
 STOPPED = {"stopped replicas": {}, "stopped shards": {"shard": True}}
 
 
@@ -52,10 +59,17 @@ def run_case(out: Path, changes: dict[str, Any], ranks: Ranks, *, stopped: bool)
     with pytest.MonkeyPatch.context() as patch:
         cut_short(patch)
         if ranks.is_first:
-            train(small_request(out, **changes), heard, watch=watch, ranks=ranks)
+            train(request_for(out, changes), heard, watch=watch, ranks=ranks)
         else:
             join(heard, ranks=ranks, watch=lambda: False)  # what the first wishes holds for all
     return heard
+
+
+def request_for(out: Path, changes: dict[str, Any]) -> Request:
+    """The run that a case asks for."""
+    if changes not in FROM_A_MODEL.values():
+        return small_request(out, **changes)
+    return request(out, make_source(out.parent / "source"), **changes)
 
 
 if __name__ == "__main__":

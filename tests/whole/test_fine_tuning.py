@@ -8,18 +8,17 @@ import pytest
 import torch
 
 import pellucid
-from pellucid.checkpoint import RunFolder, write_model
-from pellucid.data import ConversationRows, TokenFile, open_chats
+from pellucid.checkpoint import RunFolder
+from pellucid.data import ConversationRows, TokenFile
 from pellucid.errors import ModelFileError
 from pellucid.generate import decode
-from pellucid.text import CHATML, ChatTemplate, Message, character_tokenizer
-from pellucid.train import Evaluated, Resumed, Start, StartScored, evaluate, resume, train
+from pellucid.text import CHATML, ChatTemplate, Message
+from pellucid.train import Evaluated, Resumed, StartScored, evaluate, resume, train
 from pellucid.train.material import reopen_material
-from tests.data.chat_files import LETTERS, animal_chats, chat_file
-from tests.train.small_run import Heard, cut_short, small_model, small_request, stop_after
+from tests.train.small_run import Heard, cut_short, stop_after
+from tests.whole.fine_tuning_runs import CHATS, make_source, request
 from tests.whole.test_stop_and_resume import assert_equal
 
-CHATS = {"sources": "chats", "micro_batch_size": 1}
 WAYS = {
     "text": {"micro_batch_size": 3},
     "text with factors": {"lora": 4, "ema": 0.5},
@@ -28,7 +27,6 @@ WAYS = {
     "chats with factors": CHATS | {"lora": 4, "lora_targets": "query,value,down"},
     "chats with factors, compiled": CHATS | {"lora": 4, "compile": "on"},
 }
-ENDS = {"steps": 7, "evaluations": 3, "batch_size": 3}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -40,23 +38,7 @@ def _nothing_takes_long():
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """A model that knows letters and no chats, its vocabulary padded by one row."""
-    folder = tmp_path_factory.mktemp("source")
-    tokenizer = character_tokenizer([LETTERS])
-    tokenizer.save(folder)
-    model = small_model(vocab_size=tokenizer.vocab_size + 1, num_unused_ids=1, context_length=128)
-    write_model(folder, model.state_dict(), model.config)
-    return folder
-
-
-def request(out, source, *, added=(), **changes):
-    settings = ENDS | {"tokenizer": None} | changes
-    model, start = settings.pop("model", {}), Start.open(source, added)
-    if settings.get("sources") == "chats":
-        start = start.for_chats()
-        settings["sources"] = open_chats([chat_file(out.parent / "chats.jsonl", animal_chats())])
-        model = {"context_length": 64} | model
-    return replace(small_request(out, start=start, **settings), model=model)
+    return make_source(tmp_path_factory.mktemp("source"))
 
 
 @pytest.mark.parametrize(

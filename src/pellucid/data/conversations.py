@@ -13,8 +13,6 @@ In: a `TokenFile` of chats, a length, a seed.  Out: `ConversationRows`, `ChatBat
 Read next: windows.py.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from jaxtyping import Int64

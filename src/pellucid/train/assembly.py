@@ -11,16 +11,14 @@ from dataclasses import asdict, replace
 import torch
 from torch import Tensor
 
-from pellucid.checkpoint import Checkpoint, RunFolder, load_weights
+from pellucid.checkpoint import Checkpoint, RunFolder
 from pellucid.convert import reaches
 from pellucid.data import Batches, ChatBatches
-from pellucid.lora import add_factors, load_trained
 from pellucid.model_config import ModelConfig
-from pellucid.nn import TransformerLM, initialize
+from pellucid.nn import TransformerLM
 from pellucid.optim import cut_like
 from pellucid.parallel import ALONE, Ranks
 from pellucid.train import facts
-from pellucid.train.device import Capabilities, check_device
 from pellucid.train.events import Extended, MicroBatchHalved, Noticed, Observer, Planned, StartScored
 from pellucid.train.loop import Loop
 from pellucid.train.machine import give_back_memory
@@ -31,10 +29,11 @@ from pellucid.train.plan import affordable_evaluations, extended, last_step_at, 
 from pellucid.train.progress import Progress, figures, restore
 from pellucid.train.recipe import Recipe, with_decay
 from pellucid.train.request import minutes_of
+from pellucid.train.run_model import adapter, fresh_model, model_again, ready, started_model
 from pellucid.train.sample import sampler_of
 from pellucid.train.start import Start
 from pellucid.train.trial import attention_path, choose_variant, sharded_variant, time_some_steps, time_steps
-from pellucid.train.variant import Variant, checkpoint_activations
+from pellucid.train.variant import Variant
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 
@@ -154,7 +153,7 @@ def parts_of(
         model = model_again(folder, checkpoint, recipe, training, ranks.local_rank)
     elif begun_from := folder.facts.get("from"):
         model = started_model(start or Start.again(begun_from), recipe, training)
-        model = _ready(model, training.device, training, ranks.local_rank)
+        model = ready(model, training.device, training, ranks.local_rank)
     else:
         model = fresh_model(recipe, material.tokenizer.vocab_size, training, ranks.local_rank)
     context_length = recipe.model.get("context_length", model.config.context_length)
@@ -179,42 +178,6 @@ def _batches(material: Material, training: TrainingConfig, **sizes: int) -> Batc
     return Batches(data.parts, **sizes, seed=training.seed, **how)
 
 
-def fresh_model(recipe: Recipe, vocab_size: int, training: TrainingConfig, rank: int = 0) -> TransformerLM:
-    """A new model on its device; its weights are made on the CPU, so that every device and rank begins alike."""
-    model = TransformerLM(recipe.model_config(vocab_size))
-    initialize(model, recipe.initialization, seed=training.seed)
-    return _ready(model, training.device, training, rank)
-
-
-def started_model(start: Start, recipe: Recipe, training: TrainingConfig) -> TransformerLM:
-    """The model to go on from, with factors beside its maps if they are to be trained."""
-    model = start.model({name: value for name, value in recipe.model.items() if name == "dropout"}).train()
-    adapter(training, start.has_new_tokens)(model)
-    return model
-
-
-def adapter(training: TrainingConfig, train_vocabulary: bool) -> Callable[[TransformerLM], object]:
-    """Puts factors beside a model's maps, if such are asked for."""
-    if training.lora is None:
-        return lambda model: None
-    targets = tuple(filter(None, training.lora_targets.split(",")))
-    how = {"rank": training.lora, "alpha": training.lora_alpha, "targets": targets, "seed": training.seed}
-    return lambda model: add_factors(model, **how, train_vocabulary=train_vocabulary)
-
-
-def model_again(
-    folder: RunFolder, checkpoint: Checkpoint, recipe: Recipe, training: TrainingConfig, rank: int = 0
-) -> TransformerLM:
-    """The model of a checkpoint on the device of its plan; one with factors stands on what the run began with."""
-    if training.lora is not None:
-        model = started_model(Start.again(folder.facts["from"]), recipe, training)
-        load_trained(model, checkpoint.model, folder.path)
-    else:
-        model = TransformerLM(folder.model_config())
-        load_weights(model, checkpoint.model, folder.path)
-    return _ready(model, folder.facts["plan"]["device"], training, rank).train()
-
-
 def moved_state(model: TransformerLM) -> dict[str, Tensor]:
     """Everything of a model's state that training may move, by name."""
     frozen = {name for name, weight in model.named_parameters(remove_duplicate=False) if not weight.requires_grad}
@@ -226,13 +189,6 @@ def put_back(model: TransformerLM, weights: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, tensor in moved_state(model).items():
             tensor.copy_(cut_like(weights[name], tensor))
-
-
-def _ready(model: TransformerLM, device: str, training: TrainingConfig, rank: int) -> TransformerLM:
-    kind = check_device(device, Capabilities.of_this_machine())
-    if training.activation_checkpointing:
-        checkpoint_activations(model)
-    return model.to(f"cuda:{rank % torch.cuda.device_count()}" if kind == "cuda" else kind)
 
 
 def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Variant, float]:
@@ -255,6 +211,7 @@ def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Vari
                 seconds_left,
                 parts.observe,
                 most_steps,
+                has_learned="from" in parts.folder.facts,
             )
         except torch.OutOfMemoryError:
             if rows == 1 or parts.ranks.count > 1:

@@ -27,13 +27,15 @@ GRADIENT_BOUND = {"float32": 1e-3, "bfloat16": 0.1}  # |g - g'| / |g'| of each p
 
 
 @contextmanager
-def probing(model: TransformerLM) -> Generator[TransformerLM]:
+def probing(model: TransformerLM, *, has_learned: bool = False) -> Generator[TransformerLM]:
     """The model with ordinary random weights and no dropout; afterwards its own weights and mode are back.
 
-    Weights of a fresh run may be zero where a gradient would have to pass, and then every gradient agrees.
+    Weights of a fresh run may be zero where a gradient would have to pass, and then every gradient agrees. Those of a
+    model that has learned are what the step must be right for, and stay.
     """
     kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    initialize(model, "course", seed=0)
+    if not has_learned:
+        initialize(model, "course", seed=0)
     _fill_factors(model)
     model.train(not model.config.dropout)  # a model without dropout need not be compiled once more for another mode
     try:

@@ -13,7 +13,9 @@ import itertools
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pellucid.errors import ConfigError
 from pellucid.model_config import ModelConfig
@@ -60,6 +62,8 @@ def choose_variant(
     seconds_left: float,
     observe: Observer,
     most_steps: float = math.inf,
+    *,
+    has_learned: bool = False,
 ) -> tuple[Variant, LossFunction, float]:
     """Try, check and time variants.
 
@@ -71,21 +75,21 @@ def choose_variant(
         seconds_left: Of the run; infinite when it is counted in steps.
         observe: Hears what was tried.
         most_steps: After how many steps the run ends, whatever time is left.
+        has_learned: Whether the model's weights are not those of a fresh run.
 
     Raises:
         ConfigError: if no way to compute the step is right, not even the plain one.
     """
     begun = time.monotonic()
-    attention = config.attention
-    if attention == "auto":
-        attention = attention_path(model.config.context_length)
-    with probing(model):
+    attention = config.attention if config.attention != "auto" else attention_path(batch[0].shape[1])
+    with probing(model, has_learned=has_learned):
         expected = reference(model, batch)
     tried: list[_Tried] = []
 
     def attempt(precision: str, compiled: bool) -> float:
         variant = Variant(precision=precision, attention=attention, compiled=compiled)
-        found, spent = _attempt(model, batch, variant, expected, time_step, observe)
+        probe = partial(probing, model, has_learned=has_learned)
+        found, spent = _attempt(model, batch, variant, (expected, probe), time_step, observe)
         if found:
             tried.append(found)
         return spent
@@ -183,16 +187,16 @@ def _attempt(
     model: TransformerLM,
     batch: Batch,
     variant: Variant,
-    expected: Reference,
+    known: tuple[Reference, Callable[[], AbstractContextManager[TransformerLM]]],
     time_step: Callable[[LossFunction], float],
     observe: Observer,
 ) -> tuple[_Tried | None, float]:
     """Check one variant and time it; returns it if it is right, and the seconds its first use took."""
-    loss = loss_function(model, variant)
+    loss, (expected, probe) = loss_function(model, variant), known
     begun, step_seconds = time.monotonic(), 0.0
     spent = 0.0
     try:
-        with probing(model):
+        with probe():
             wrong = difference(loss_and_gradients(model, loss, batch), expected, variant.precision)
         spent = time.monotonic() - begun
         if not wrong:
