@@ -63,7 +63,7 @@ def test_every_family_in_every_geometry(tmp_path, name, num_heads, num_kv_heads)
     assert difference(ours, theirs) < NEAR
 
 
-@pytest.mark.parametrize("name", ["llama", "mistral", "qwen3", "gemma3"])
+@pytest.mark.parametrize("name", ["llama", "mistral", "qwen2", "qwen3", "olmo2", "gemma3"])
 def test_heads_may_be_wider_than_their_share(tmp_path, name):
     theirs = make_model(name, 4, 2, d_head=32)
     assert difference(read_hugging_face(saved(theirs, tmp_path)), theirs) < NEAR
