@@ -10,7 +10,7 @@ import torch
 import pellucid
 from pellucid import presets
 from pellucid.checkpoint import RunFolder
-from pellucid.errors import GenerationError, ModelFileError, TokenizerError
+from pellucid.errors import ConfigError, GenerationError, ModelFileError, TokenizerError
 from pellucid.loading import Loaded, load
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
@@ -266,3 +266,16 @@ def test_prompts_that_are_no_text_are_refused_where_nobody_checks_types(run):
     assert done.stderr.splitlines()[-1].endswith(
         "Expected prompts that are text or ids, but got one of type int: give a str or a list of whole numbers each."
     )
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_a_model_is_held_in_the_precision_that_is_asked_for(run, precision):
+    loaded = pellucid.load(run, precision=precision)
+    kinds = {one.dtype for one in [*loaded.model.parameters(), *loaded.model.buffers()]}
+    assert getattr(torch, precision) in kinds
+    assert len(loaded.generate("to ", max_tokens=5, temperature=0)) > 0
+
+
+def test_a_precision_there_is_not_is_refused_before_anything_is_read(tmp_path):
+    with pytest.raises(ConfigError, match="int8"):
+        pellucid.load(tmp_path / "nothing", precision="float8")

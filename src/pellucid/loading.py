@@ -30,6 +30,7 @@ from pellucid.errors import GenerationError, ModelFileError, TokenizerError
 from pellucid.generate import Completion, GenerationConfig, Writing
 from pellucid.generate.stream import Prompt
 from pellucid.nn import TransformerLM
+from pellucid.quantize import require_precision, with_precision
 from pellucid.text import TextTokenizer, load_tokenizer
 
 
@@ -113,7 +114,9 @@ class Loaded:
             raise TokenizerError(error.expected, came=error.came, remedy=remedy) from None
 
 
-def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool = False) -> Loaded:
+def load(
+    path: str | Path, *, device: torch.device | str = "cpu", own_code: bool = False, precision: str = "auto"
+) -> Loaded:
     """Open a model.
 
     Args:
@@ -121,24 +124,25 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
             GGUF file.
         device: Where to put the model.
         own_code: Run the code in its own_parts/, if it was made with parts that somebody wrote.
+        precision: What its weights are held in: float32, bfloat16 or int8; auto: as they are stored.
 
     Raises:
         ModelFileError: if there is no model, or not one that can be read; it says what can. Also if it needs somebody's
             code to be run, and own_code is not said.
+        ConfigError: for a precision that there is not.
         TokenizerError: if the tokenizer is missing or is not the model's own.
     """
     if not isinstance(path, str | Path) or not str(path):
         raise ModelFileError("the path of a model folder", came=repr(path), remedy="give one, such as runs/book-01")
+    require_precision(precision)
     path = Path(path)
     _refuse_others(path)
     if (foreign := open_foreign(path)) is not None:
+        tokenizer = foreign.required_tokenizer()
+        model, told = with_precision(foreign.model().to(device), precision)
+        notes = (*foreign.notes, *told)
         return Loaded(
-            foreign.model().to(device),
-            foreign.required_tokenizer(),
-            end_ids=foreign.end_ids,
-            chat_template=foreign.chat_template,
-            source=path,
-            notes=foreign.notes,
+            model, tokenizer, end_ids=foreign.end_ids, chat_template=foreign.chat_template, source=path, notes=notes
         )
     is_run = (path / "run.json").exists()
     facts = RunFolder.open(path).facts if is_run else {}
@@ -153,7 +157,8 @@ def load(path: str | Path, *, device: torch.device | str = "cpu", own_code: bool
     told = facts.get("end_ids")
     told = told if isinstance(told, list) else []
     ends = frozenset(one for one in told if type(one) is int and 0 <= one < tokenizer.vocab_size)
-    return Loaded(model.to(device), tokenizer, facts, ends, read_chat_template(path), path)
+    model, notes = with_precision(model.to(device), precision)
+    return Loaded(model, tokenizer, facts, ends, read_chat_template(path), path, notes)
 
 
 def open_foreign(path: Path) -> ForeignModel | None:

@@ -11,7 +11,7 @@ import tyro
 
 from pellucid.cli.arguments import parse, text_argument
 from pellucid.cli.values import Text
-from pellucid.generation_config import GenerationConfig
+from pellucid.generation_config import GenerationConfig, Precision
 
 
 @dataclass(kw_only=True)
@@ -38,6 +38,8 @@ class ChatFlags:
     """The same seed and messages give the same answers; answer i has the seed plus i. Default: drawn, and told."""
     show_ids: bool = False
     """Show the ids that the model is given, before each answer."""
+    precision: Precision = "auto"
+    """What the weights are held in; auto: as they are stored. int8 is the fastest, and a little less exact."""
     own_code: bool = False
     """Run the code in the model's own_parts/, if it was made with parts that somebody wrote; read it first."""
     json: bool = False

@@ -24,7 +24,9 @@ ONLY_CONTINUES = "This model has no chat template: it does not answer, it only c
 
 def carry_out(flags: Any, config: GenerationConfig) -> int:
     """Talk until there is nothing more to say; the exit code."""
-    loaded = pellucid.load(flags.model, own_code=flags.own_code)
+    loaded = pellucid.load(flags.model, own_code=flags.own_code, precision=flags.precision)
+    for sentence in loaded.notes:
+        print(printable(sentence), file=sys.stderr)
     talk = begun(loaded, config)
     if flags.system is not None:
         talk.set_system(text_argument(flags.system))

@@ -20,7 +20,7 @@ import tyro
 import pellucid
 from pellucid.cli.arguments import parse, text_argument, text_from_stdin
 from pellucid.cli.printable import PrintableStream, printable, printable_json
-from pellucid.generation_config import GenerationConfig
+from pellucid.generation_config import GenerationConfig, Precision
 
 if TYPE_CHECKING:
     from pellucid.generate import Completion, Writing
@@ -36,6 +36,8 @@ class GenerateFlags:
     """Text to go on from, or - to read it from standard input. Default: the beginning of a document."""
     generation: tyro.conf.OmitArgPrefixes[GenerationConfig] = field(default_factory=GenerationConfig)
     """How tokens are chosen (temperature, then top-k, then top-p, then min-p), and when to stop."""
+    precision: Precision = "auto"
+    """What the weights are held in; auto: as they are stored. int8 is the fastest, and a little less exact."""
     own_code: bool = False
     """Run the code in the model's own_parts/, if it was made with parts that somebody wrote; read it first."""
     json: bool = False
@@ -47,9 +49,9 @@ def main(words: Sequence[str]) -> None:
     flags = parse(GenerateFlags, words, "generate")
     prompt = text_from_stdin() if flags.prompt == "-" else text_argument(flags.prompt)
     config = dataclasses.replace(flags.generation, stop=tuple(map(text_argument, flags.generation.stop)))
-    loaded = pellucid.load(flags.run, own_code=flags.own_code)
+    loaded = pellucid.load(flags.run, own_code=flags.own_code, precision=flags.precision)
     writing = loaded.writing([prompt], config=config)
-    for sentence in loaded.told(prompt):
+    for sentence in (*loaded.notes, *loaded.told(prompt)):
         print(printable(sentence), file=sys.stderr)
     if flags.json:
         for _ in writing:

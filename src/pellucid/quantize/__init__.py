@@ -6,6 +6,14 @@ In: a model.  Out: the same model, smaller.  Used by: loading, generate, bench. 
 """
 
 from pellucid.quantize.int8 import Int8Embedding, Int8Linear, quantize_model, quantize_rows
-from pellucid.quantize.precision import computes_bfloat16, with_precision
+from pellucid.quantize.precision import computes_bfloat16, require_precision, with_precision
 
-__all__ = ["Int8Embedding", "Int8Linear", "computes_bfloat16", "quantize_model", "quantize_rows", "with_precision"]
+__all__ = [
+    "Int8Embedding",
+    "Int8Linear",
+    "computes_bfloat16",
+    "quantize_model",
+    "quantize_rows",
+    "require_precision",
+    "with_precision",
+]

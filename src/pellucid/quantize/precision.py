@@ -26,8 +26,19 @@ def computes_bfloat16(device: torch.device) -> bool:
     )
 
 
-def with_precision(model: TransformerLM, precision: str) -> tuple[TransformerLM, str]:
-    """The model in a precision, and a sentence if that is not what its weights are stored in, though nobody said so.
+def require_precision(precision: str) -> None:
+    """Refuse a precision that there is not.
+
+    Raises:
+        ConfigError: naming those there are.
+    """
+    if precision not in PRECISIONS:
+        expected = f"a precision: {', '.join(PRECISIONS)}"
+        raise ConfigError(expected, came=repr(precision), remedy="choose one of these")
+
+
+def with_precision(model: TransformerLM, precision: str) -> tuple[TransformerLM, tuple[str, ...]]:
+    """The model in a precision, and what is to be said, if it is another than its weights are stored in.
 
     Args:
         model: On the device where it will be used; it is changed.
@@ -36,18 +47,14 @@ def with_precision(model: TransformerLM, precision: str) -> tuple[TransformerLM,
     Raises:
         ConfigError: if there is no such precision.
     """
-    if precision not in PRECISIONS:
-        expected = f"a precision: {', '.join(PRECISIONS)}"
-        raise ConfigError(expected, came=repr(precision), remedy="choose one of these")
+    require_precision(precision)
     first = next(model.parameters())
     fast = computes_bfloat16(first.device)
     if precision == "auto":
         if first.dtype != torch.bfloat16 or fast:
-            return model, ""
-        return (
-            model.float(),
-            "The weights are bfloat16, which this machine does not compute in: they are widened to float32.",
-        )
+            return model, ()
+        told = "The weights are bfloat16, which this machine does not compute in: they are widened to float32."
+        return model.float(), (told,)
     if precision == "int8":
-        return quantize_model(model.float(), torch.bfloat16 if fast else torch.float32), ""
-    return model.to(getattr(torch, precision)), ""
+        return quantize_model(model.float(), torch.bfloat16 if fast else torch.float32), ()
+    return model.to(getattr(torch, precision)), ()
