@@ -121,7 +121,7 @@ def test_a_loss_that_is_another_is_shown_and_is_a_failure(measured, capsys):
     assert "loss 3.0000: not the first row's" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("words", [[], ["generate"], ["--steps", "3"]])
+@pytest.mark.parametrize("words", [[], ["write"], ["--steps", "3"]])
 def test_what_to_measure_has_to_be_said(words):
     with pytest.raises(UserError, match="say pellucid bench train"):
         bench.main(words)

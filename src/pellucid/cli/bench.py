@@ -1,6 +1,6 @@
-"""`pellucid bench train`: how fast a training step is here, against a plain torch.nn loop.
+"""`pellucid bench train`: how fast a training step is here, against a plain torch.nn loop; `bench generate` is beside.
 
-In: flags.  Out: a table, or JSON.  Used by: main.  Read next: ../bench/train_speed.py.
+In: flags.  Out: a table, or JSON.  Used by: main.  Read next: bench_generate.py.
 """
 
 import json
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from pellucid.cli import bench_generate
 from pellucid.cli.arguments import parse
 from pellucid.cli.train_flags import ModelFlags, given
 from pellucid.cli.values import WholeNumber
@@ -53,12 +54,16 @@ class BenchTrainFlags:
 
 def main(words: Sequence[str]) -> int:
     """Run the verb."""
+    if words[:1] == ["generate"]:
+        return bench_generate.main(words[1:])
     if words[:1] not in (["train"], ["-h"], ["--help"]):
         raise UserError(
-            "what to measure: train",
+            "what to measure: train or generate",
             came=repr(words[0]) if words else "nothing",
-            remedy="say pellucid bench train",
+            remedy="say pellucid bench train, or pellucid bench generate MODEL",
         )
+    if words[0] != "train":
+        print("pellucid bench generate MODEL measures how a model writes; pellucid bench train:\n")
     flags = parse(BenchTrainFlags, words[1:] if words[0] == "train" else words, "bench train")
     for name, value in (("steps", flags.steps), ("batch", flags.batch)):
         if value is not None and value < 1:

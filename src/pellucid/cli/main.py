@@ -50,7 +50,7 @@ VERBS: dict[str, dict[str, str]] = {
     },
     "the machine": {
         "doctor": "what this machine has, and whether it computes right",
-        "bench": "how fast it trains",
+        "bench": "how fast it trains, and how fast it writes",
     },
 }
 """What each verb is for, in the order of the help; those whose file is missing are left out."""
