@@ -69,8 +69,8 @@ class AdaptedLinear(Linear):
 
     Example:
         >>> adapted = AdaptedLinear(Linear(4, 6), {"query": 4, "key": 2}, ["key"], rank=1, alpha=2.0)
-        >>> [name for name, weight in adapted.named_parameters() if weight.requires_grad]
-        ['factors.key.narrow', 'factors.key.widen']
+        >>> [name for name, _ in adapted.named_parameters()]
+        ['weight', 'factors.key.narrow', 'factors.key.widen']
     """
 
     def __init__(

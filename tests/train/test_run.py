@@ -143,7 +143,7 @@ def test_ctrl_c_before_there_is_anything_to_save_leaves_nothing(tmp_path, number
 
 
 def test_memory_that_does_not_suffice_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("pellucid.train.assembly.TransformerLM", lambda config: torch.empty(10**15))
+    monkeypatch.setattr("pellucid.train.run_model.TransformerLM", lambda config: torch.empty(10**15))
     with pytest.raises(UserError, match="fit into the memory"):
         train_small(tmp_path / "runs" / "run")
     assert list(tmp_path.iterdir()) == []
@@ -293,7 +293,7 @@ def test_a_machine_that_cannot_compile_goes_on_eagerly_and_says_so(stopped, monk
 
 
 def test_a_device_that_is_not_here_is_a_sentence(stopped, monkeypatch):
-    monkeypatch.setattr("pellucid.train.assembly.Capabilities.of_this_machine", Capabilities)
+    monkeypatch.setattr("pellucid.train.run_model.Capabilities.of_this_machine", Capabilities)
     folder = RunFolder.open(stopped)
     folder.write_run(folder.facts | {"plan": folder.facts["plan"] | {"device": "cuda"}})
     with pytest.raises(UserError, match="a device that torch finds here"):

@@ -9,6 +9,7 @@ In: a model's path.  Out: a `GenerateReport`.  Used by: the command line.  Read 
 import importlib.util
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -116,16 +117,10 @@ def bench_generate(
             say(f"Writing the same weights for {peer} in {theirs}")
             jobs.append(Job(peer, str(_for_peer(peer, loaded, theirs, Path(folder))), theirs, **about))
         del loaded
-        writers: list[WriterProcess] = []
-        try:
-            for job in jobs:
-                say(f"Opening it in {job.writer}")
-                writers.append(WriterProcess(job))
+        with ExitStack() as ends:
+            writers = [_opened(job, ends, say) for job in jobs]
             taken = _taken(writers, prompt, new_tokens, rounds, say)
             peaks = [writer.peak_bytes() for writer in writers]
-        finally:
-            for writer in writers:
-                writer.close()
     bandwidth = read_bytes_per_second()
     kinds = [held, *(job.precision for job in jobs[1:])]
     sizes = [bytes_per_token(config, parameters, kind, prompt_tokens + new_tokens // 2) for kind in kinds]
@@ -143,6 +138,13 @@ def bench_generate(
         bandwidth_bytes_per_second=bandwidth,
         rows=tuple(rows),
     )
+
+
+def _opened(job: Job, ends: ExitStack, say: Say) -> WriterProcess:
+    say(f"Opening it in {job.writer}")
+    writer = WriterProcess(job)
+    ends.callback(writer.close)
+    return writer
 
 
 def bytes_per_token(config: ModelConfig, parameters: int, kind: str, num_positions: int) -> int:

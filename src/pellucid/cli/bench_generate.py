@@ -73,9 +73,7 @@ def lines(report: "GenerateReport") -> list[str]:
         f"{report.parameters / 1e6:,.1f} M parameters, {report.prompt_tokens} tokens read, {report.new_tokens} written,"
         f" {counted(report.threads, 'thread')}, medians of {report.rounds} rounds; memory is read at {rate:.0f} GB/s"
     )
-    names = (
-        f"{'':<24}{'prefill':>10}{'decode':>10}{'first':>9}{'a token':>10}{'of memory':>11}{'peak':>9}{'opened':>8}"
-    )
+    names = f"{'':<24}{'prefill':>10}{'decode':>10}{'first':>9}{'a token':>10}{'of memory':>11}{'peak':>9}{'opened':>8}"
     rows = [_line(row) for row in report.rows]
     verdicts = [
         f"Ours reads {row.prefill_ratio:.2f} times as fast as {row.writer} in {row.precision}, and writes"
