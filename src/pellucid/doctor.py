@@ -22,10 +22,10 @@ import torch
 from torch import Tensor
 
 from pellucid import __version__, presets
+from pellucid.float32 import fast_float32
 from pellucid.nn import TransformerLM, initialize
 from pellucid.train.ceiling import Product
 from pellucid.train.device import Capabilities, training_precisions
-from pellucid.train.float32 import fast_float32
 from pellucid.train.machine import reproducible
 from pellucid.train.variant import autocast
 

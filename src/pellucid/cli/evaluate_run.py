@@ -22,10 +22,10 @@ from pellucid.cli.printable import printable_json
 from pellucid.cli.quoting import one_line, shown
 from pellucid.data import Document, Sources, escape_bits, open_sources, sources_of_texts
 from pellucid.errors import RunFolderError, UserError
+from pellucid.float32 import fast_float32
 from pellucid.inspection import Parts, ScoredDocument, TextScore, default_stride, score_documents, score_passages
 from pellucid.loading import Loaded
 from pellucid.train.device import Capabilities, check_device
-from pellucid.train.float32 import fast_float32
 from pellucid.train.material import Material, reopen_material
 from pellucid.yardsticks import Score, measure_beside, share_known
 

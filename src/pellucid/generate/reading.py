@@ -21,6 +21,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from pellucid.errors import ShapeError
+from pellucid.float32 import fast_float32
 from pellucid.generate.program import MOST_TOKENS, Program
 from pellucid.nn import KVCache, TransformerLM
 
@@ -42,7 +43,7 @@ def prefill(model: TransformerLM, prompts: Sequence[Sequence[int]], cache: KVCac
     for row, prompt in enumerate(prompts):
         padded[row, : len(prompt)] = torch.as_tensor(prompt)
     ragged = lengths if len(set(lengths)) > 1 else None
-    with evaluating(model):
+    with evaluating(model), fast_float32():
         logits = model(padded.to(device_of(model)), cache=cache, lengths=ragged, last_only=True)
     cache.advance(lengths)
     return logits[:, 0]
@@ -154,7 +155,7 @@ class Reading:
         """Read tokens of one sequence; its row of the cache is advanced by whoever called."""
         if not new:
             return torch.empty(0, self.model.config.vocab_size)
-        with evaluating(self.model):
+        with evaluating(self.model), fast_float32():
             ids = torch.tensor([new], device=device_of(self.model))
             return self.model(ids, cache=self.cache.only(row), last_only=len(new) > MOST_TOKENS)[0]
 
@@ -169,7 +170,7 @@ class Reading:
             padded[row, : len(new)] = torch.as_tensor(new)
         many = max(lengths) > MOST_TOKENS
         ragged = lengths if len(set(lengths)) > 1 else None
-        with evaluating(self.model):
+        with evaluating(self.model), fast_float32():
             logits = self.model(padded.to(device), cache=self.cache, lengths=ragged, last_only=many)
         return [row if many else row[:length] for row, length in zip(logits, lengths, strict=True)]
 

@@ -7,7 +7,7 @@ A run is counted in steps, so it can be repeated and resumed; time only decides,
 saves first and is cooled down and evaluated then, for whoever stopped it: the run that goes on from there knows nothing
 of that, and ends as if it had never been stopped.
 
-In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: float32.py.
+In: a prepared run.  Out: events, checkpoints, the best weights.  Used by: assembly.  Read next: machine.py.
 """
 
 import math

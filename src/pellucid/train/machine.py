@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from pellucid.errors import ConfigError
-from pellucid.train.float32 import fast_float32
+from pellucid.float32 import fast_float32
 
 try:
     import resource

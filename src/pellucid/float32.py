@@ -5,13 +5,14 @@ uses oneDNN for float32 only when it is told that less than float32 is enough. W
 processor: where it has matrix units for small floats it rounds, elsewhere it computes in full. So it is asked for one
 product, and used only if that is right. Nothing is timed, so that a busy moment cannot change a run's numbers.
 
-In: nothing.  Out: whether oneDNN is used; torch's switch, set while a block lasts.  Used by: machine, doctor.
-Read next: machine.py.
+In: nothing.  Out: whether oneDNN is used; torch's switch, set while a block lasts.  Used by: generate, train, doctor.
+Read next: train/machine.py.
 """
 
 import platform
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -35,12 +36,18 @@ def fast_float32(onednn: bool | None = None) -> Generator[bool]:
     except RuntimeError:  # somebody has set the precision by device: theirs to say
         yield False
         return
-    chosen = is_amd() and onednn_is_exact() if onednn is None else onednn
+    chosen = prefers_onednn() if onednn is None else onednn
     torch.set_float32_matmul_precision("medium" if chosen else before)
     try:
         yield chosen
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+@cache
+def prefers_onednn() -> bool:
+    """Whether oneDNN is the faster library here, and exact."""
+    return is_amd() and onednn_is_exact()
 
 
 def is_amd() -> bool:

@@ -3,8 +3,15 @@
 import pytest
 import torch
 
-from pellucid.train import float32
-from pellucid.train.float32 import error_of_products, fast_float32, is_amd, onednn_is_exact
+from pellucid import float32
+from pellucid.float32 import error_of_products, fast_float32, is_amd, onednn_is_exact
+
+
+@pytest.fixture(autouse=True)
+def asked_anew():
+    float32.prefers_onednn.cache_clear()
+    yield
+    float32.prefers_onednn.cache_clear()
 
 
 @pytest.fixture
