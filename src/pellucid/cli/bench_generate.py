@@ -86,7 +86,7 @@ def lines(report: "GenerateReport") -> list[str]:
 def _line(row: "GenerateRow") -> str:
     return (
         f"{row.writer + ', ' + row.precision:<24}{row.prefill_tokens_per_second:>6,.0f}/s{'':>2}"
-        f"{row.decode_tokens_per_second:>6,.1f}/s{'':>2}{row.first_token_seconds:>5.2f} s{'':>2}"
+        f"{row.decode_tokens_per_second:>6,.1f}/s{'':>2}{row.first_token_seconds:>5.3g} s{'':>2}"
         f"{row.bytes_per_token / 1e6:>5,.0f} MB{'':>2}{row.share_of_bandwidth:>8.0%}{'':>3}"
         f"{row.peak_bytes / 1e6:>5,.0f} MB{'':>2}{row.opening_seconds:>5.2f} s"
     )
