@@ -4,7 +4,7 @@ import re
 import pytest
 
 from pellucid import errors
-from pellucid.errors import ExportError, PellucidError, TrainingStopped, UserError
+from pellucid.errors import ExportError, PellucidError, TrainingStopped, UserError, shown
 
 ALL = [value for value in vars(errors).values() if inspect.isclass(value) and issubclass(value, PellucidError)]
 
@@ -32,3 +32,8 @@ def test_what_the_user_can_mend_is_a_value_error_and_a_stop_is_not():
 def test_no_part_of_the_sentence_may_be_left_out():
     with pytest.raises(TypeError):
         UserError("3 apples")
+
+
+def test_what_a_file_says_is_quoted_in_a_line_or_two():
+    assert shown("blk\x1b[2J") == r"'blk\x1b[2J'"
+    assert len(shown("x" * 5000)) < 110

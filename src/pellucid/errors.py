@@ -72,3 +72,13 @@ class ExportError(PellucidError):
 
 class TrainingStopped(PellucidError):
     """A run that ended early on purpose, with everything saved."""
+
+
+def shown(text: str) -> str:
+    """A text from a file, for a sentence: quoted; of one that a damaged file made a page long, the beginning.
+
+    Example:
+        >>> shown("blk.0")
+        "'blk.0'"
+    """
+    return repr(text if len(text) <= 100 else text[:100] + "…")  # as much as a terminal's line or two

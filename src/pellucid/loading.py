@@ -198,7 +198,7 @@ def _is_hugging_face(path: Path) -> bool:
         return False
     try:
         described = msgspec.json.decode((path / "config.json").read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return False
     return isinstance(described, dict) and "model_type" in described and described.get("format") != FORMAT
 

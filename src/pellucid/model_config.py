@@ -60,6 +60,11 @@ class RopeScaling:
         )
 
 
+MOST_LAYERS = 10_000
+"""Ten times the deepest anyone trained. This and the bounds of widths are there so that a damaged file cannot ask for
+more than any machine has, or than 64 bits can count."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """The description of one decoder-only Transformer.
@@ -170,6 +175,9 @@ class ModelConfig:
             self._fill("d_ff", 32 * math.ceil(self.d_model * (8 / 3 if self.is_gated else 4) / 32))
         _check_above_zero(self, "num_kv_heads", "d_head", "d_ff", "window", "norm_epsilon", "rope_theta")
         _check_above_zero(self, "rope_theta_local", "attention_scale", "embedding_scale", "logit_soft_cap")
+        _check_at_most(self, MOST_LAYERS, "num_layers")
+        _check_at_most(self, 2**31 - 1, "vocab_size", "context_length", "window")
+        _check_at_most(self, 2**24, "d_model", "d_ff", "num_heads", "num_kv_heads", "d_head")
         self._check_together()
 
     def _fill(self, name: str, value: object) -> None:
@@ -267,6 +275,12 @@ def _check_kinds(config: ModelConfig | RopeScaling) -> None:
         else:
             continue
         _require(fits, f"{field.name} to be {expected}", repr(value), f"set {field.name} to {expected}")
+
+
+def _check_at_most(config: ModelConfig, most: int, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        _require(value is None or value <= most, f"{name} of at most {most:,}", repr(value), f"lower {name}")
 
 
 def _check_above_zero(config: ModelConfig | RopeScaling, *names: str) -> None:

@@ -23,6 +23,7 @@ from pellucid.checkpoint.tensor_file import (
     plain_names,
     read_tensors,
     refuse_foreign_weights,
+    refuse_what_is_no_number,
     write_tensors,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "read_model",
     "read_tensors",
     "refuse_foreign_weights",
+    "refuse_what_is_no_number",
     "sha256_of",
     "write_durably",
     "write_model",

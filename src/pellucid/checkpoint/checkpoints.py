@@ -157,7 +157,7 @@ def _describe(path: Path) -> dict[str, Any]:
 def _read_state(path: Path) -> Mapping[str, Any]:
     try:
         described = json.loads((path / STATE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _unreadable(path, str(error)) from error
     if not isinstance(described, dict) or (described.get("format"), described.get("version")) != (FORMAT, VERSION):
         raise _unreadable(path, f"a {STATE} of another format or version")

@@ -76,7 +76,7 @@ def read_config(folder: Path) -> ModelConfig:
         described = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError as error:
         raise ModelFileError("a config.json beside the weights", came=f"none in '{folder}'", remedy=remedy) from error
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise ModelFileError("JSON in config.json", came=f"'{path}': {error}", remedy=remedy) from error
     if not isinstance(described, dict) or described.get("format") != FORMAT:
         raise ModelFileError("a model of pellucid's own format", came=f"another in '{path}'", remedy=remedy)

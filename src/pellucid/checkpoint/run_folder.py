@@ -332,7 +332,7 @@ def _read_facts(path: Path) -> dict[str, Any] | None:
         facts = json.loads((path / RUN).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise RunFolderError(
             f"JSON in '{path / RUN}'", came=str(error), remedy="restore the file, or choose another folder"
         ) from error

@@ -119,6 +119,7 @@ def read_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "
     names = _names(stored)
     for name, target in refuse_other_weights(model, stored, source).items():
         stored.read_into(names[name], target)
+        refuse_what_is_no_number(target, f"{name} in {source}")
 
 
 def refuse_other_weights(model: nn.Module, stored: StoredTensors, source: str | Path = "the file") -> dict[str, Tensor]:
@@ -152,6 +153,23 @@ def _targets(
             problems.append(f"{name} and {twin} are tied in the model and differ in the file")
     refuse_foreign_weights(problems, f"the weights of this model in {source}")
     return {name: targets[name] for name in given.values()}
+
+
+def refuse_what_is_no_number(tensor: Tensor, name: str) -> None:
+    """Refuse a weight in which something is infinite or no number: everything computed from it would be none either.
+
+    Args:
+        tensor: The weight.
+        name: What it is called, and where, for the message.
+
+    Raises:
+        ModelFileError: naming it.
+    """
+    # A sum reads memory as fast as it can be read; only one that overflows needs the slow look.
+    if not torch.isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
+        raise ModelFileError(
+            f"numbers in {name}", came="NaN or infinity among them", remedy="copy the file again, or use another"
+        )
 
 
 def refuse_foreign_weights(problems: Sequence[str], expected: str) -> None:

@@ -47,7 +47,7 @@ def read_series(folder: Path) -> SeriesFile | None:
         return msgspec.json.decode((folder / SERIES).read_bytes(), type=SeriesFile)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise RunFolderError(
             f"the runs of a recipe in '{folder / SERIES}'", came=str(error), remedy="restore the file, or remove it"
         ) from error

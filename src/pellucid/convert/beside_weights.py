@@ -71,6 +71,6 @@ def _told(path: Path) -> Mapping[str, Any]:
     """The fields of a file that need not be there; a damaged one says nothing: it is not the model."""
     try:
         fields = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return {}
     return fields if isinstance(fields, Mapping) else {}

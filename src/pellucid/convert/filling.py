@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from pellucid.checkpoint import in_memory, model_outline, refuse_foreign_weights
+from pellucid.checkpoint import in_memory, model_outline, refuse_foreign_weights, refuse_what_is_no_number
 from pellucid.convert.names import Family, addresses, names_by_address, neighbours_to_halves, one_by_one, slices_of
 from pellucid.errors import ModelFileError
 from pellucid.model_config import ModelConfig
@@ -157,6 +157,7 @@ def filled(
                 part.copy_(neighbours_to_halves(weights.read(name), config.d_head))
             else:
                 weights.read_into(name, part)
+        refuse_what_is_no_number(target, f"{' and '.join(names)} of the model that {told_by} describes")
     return model.eval()
 
 

@@ -13,8 +13,8 @@ import torch
 
 from pellucid.convert.gguf_families import GGUF_FAMILIES, GgufFamily
 from pellucid.convert.gguf_file import GgufFile
-from pellucid.errors import ConfigError, ModelFileError
-from pellucid.model_config import ModelConfig, RopeScaling
+from pellucid.errors import ConfigError, ModelFileError, shown
+from pellucid.model_config import MOST_LAYERS, ModelConfig, RopeScaling
 from pellucid.nn import rotary_frequencies
 
 ROPE_FACTORS = "rope_freqs.weight"
@@ -85,12 +85,15 @@ def read_gguf_config(file: GgufFile) -> tuple[ModelConfig, GgufFamily]:
     if missing or "token_embd.weight" not in file.tensors:
         raise _refused("all sizes of the model", f"no {(missing or ['token_embd.weight'])[0]}", file)
     fields |= {ours: said[theirs] for theirs, ours in CHOICES.items() if said.get(theirs)}
-    fields |= _presence(file) | _families_own(family, said)
-    fields["norm_epsilon"] = _decimal(said.get(family.epsilon_key, 1e-5))
+    fields |= _presence(file)
     try:
+        fields |= _families_own(family, said)
+        fields["norm_epsilon"] = _decimal(said.get(family.epsilon_key, 1e-5))
         scaling = _rope_scaling(file, said, fields)
         config = family.preset(**fields, rope_scaling=scaling)
-    except (ConfigError, TypeError) as error:
+    except ModelFileError:
+        raise
+    except (ConfigError, TypeError, ValueError, ArithmeticError) as error:  # a text where a number stands
         raise _refused("sizes that make a model", str(error).rstrip("."), file) from error
     _check_widths(file, said, config)
     return config, family
@@ -110,7 +113,7 @@ def _said(file: GgufFile, family: GgufFamily) -> dict[str, Any]:
         if short in _NEUTRAL and value != _NEUTRAL[short]:
             raise _refused(f"{key} = {_NEUTRAL[short]}", repr(value), file)
         if not {short} & {*SIZES, *CHOICES, *_NEUTRAL, *_READ_ELSEWHERE}:
-            raise _refused("known properties of a model", f"{key} = {value!r}", file)
+            raise _refused("known properties of a model", f"{shown(key)[1:-1]} = {shown(str(value))[1:-1]}", file)
         said[short] = value
     return said
 
@@ -138,6 +141,8 @@ def _families_own(family: GgufFamily, said: Mapping[str, Any]) -> dict[str, Any]
     if family.architecture != "gemma3":
         return {}
     pattern = said.get("attention.sliding_window_pattern", 6)
+    if not isinstance(pattern, int | list) or (isinstance(pattern, int) and not 1 <= pattern <= MOST_LAYERS):
+        raise ConfigError("a sliding_window_pattern of some layers", came=repr(pattern), remedy="give another")
     local = [layer % pattern < pattern - 1 for layer in range(pattern)] if isinstance(pattern, int) else pattern
     own: dict[str, Any] = {
         "layer_pattern": tuple("local" if is_local else "global" for is_local in local),

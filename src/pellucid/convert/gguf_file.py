@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from pellucid.convert.gguf_types import TYPES, GgufType, to_float32
-from pellucid.errors import ModelFileError
+from pellucid.errors import ModelFileError, shown
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
@@ -131,7 +131,7 @@ class GgufFile:
 
     def _tensor(self, name: str) -> GgufTensor:
         if name not in self.tensors:
-            raise ModelFileError(f"a tensor {name!r} in '{self.path}'", came="none", remedy="give a complete file")
+            raise ModelFileError(f"a tensor {shown(name)} in '{self.path}'", came="none", remedy="give a complete file")
         return self.tensors[name]
 
     def _piece(self, tensor: GgufTensor, start: int, num_bytes: int) -> np.ndarray:
@@ -141,7 +141,7 @@ class GgufFile:
         while left:
             count = self._file.readinto(left)
             if not count:
-                came = f"one that has become shorter, and ends within {tensor.name!r}"
+                came = f"one that has become shorter, and ends within {shown(tensor.name)}"
                 raise ModelFileError(f"a whole GGUF file at '{self.path}'", came=came, remedy="copy it again")
             left = left[count:]
         return piece
@@ -203,7 +203,7 @@ class _Reader:
             key = self.text()
             (kind,) = self._next("<I")
             if key in places:
-                raise self.bad("each key once", f"{key!r} twice")
+                raise self.bad("each key once", f"{shown(key)} twice")
             places[key] = (kind, self.at)
             self._skip(kind, key)
         return places
@@ -213,18 +213,18 @@ class _Reader:
         name = self.text()
         (num_axes,) = self._next("<I")
         if not 1 <= num_axes <= _MOST_AXES:
-            raise self.bad(f"1 to {_MOST_AXES} axes of {name!r}", str(num_axes))
+            raise self.bad(f"1 to {_MOST_AXES} axes of {shown(name)}", str(num_axes))
         shape = self._next(f"<{num_axes}Q")[::-1]
         number, place = self._next("<IQ")
         kind = TYPES.get(number)
         if kind is None:
             raise ModelFileError(
                 f"weights of a known type in '{self.path}'",
-                came=f"type {number} for {name!r}",
+                came=f"type {number} for {shown(name)}",
                 remedy="give another file of the same model: F16, BF16, Q8_0, Q4_K",
             )
         if min(shape) < 1 or shape[-1] % kind.block_length:
-            expected = f"rows of {name!r} in whole blocks of {kind.block_length} numbers ({kind.name})"
+            expected = f"rows of {shown(name)} in whole blocks of {kind.block_length} numbers ({kind.name})"
             raise self.bad(expected, f"shape {shape}")
         return name, kind, shape, place
 
@@ -266,7 +266,7 @@ class _Reader:
                 texts.append(data[at + 8 : end].decode("utf-8"))
                 at = end
         except UnicodeDecodeError as error:
-            raise self.bad(f"texts in UTF-8 under {key!r}", f"other bytes in number {len(texts)}") from error
+            raise self.bad(f"texts in UTF-8 under {shown(key)}", f"other bytes in number {len(texts)}") from error
         return texts
 
     def _next(self, form: str) -> tuple[Any, ...]:
@@ -292,14 +292,14 @@ class _Reader:
             inner, count = self._next("<IQ")
             if inner in _SCALARS:
                 width = struct.calcsize(_SCALARS[inner])
-                self.at += width * self.believable(count, width, f"numbers of {key!r}")
+                self.at += width * self.believable(count, width, f"numbers of {shown(key)}")
             elif inner == _STRING:
-                self._skip_texts(self.believable(count, 8, f"texts of {key!r}"), key)
+                self._skip_texts(self.believable(count, 8, f"texts of {shown(key)}"), key)
             else:
-                for _ in range(self.believable(count, 12, f"arrays of {key!r}")):
+                for _ in range(self.believable(count, 12, f"arrays of {shown(key)}")):
                     self._skip(inner, key, depth + 1)
         else:
-            raise self.bad(f"a value of a known type for {key!r}", f"type {kind}, {depth} arrays deep")
+            raise self.bad(f"a value of a known type for {shown(key)}", f"type {kind}, {depth} arrays deep")
 
     def _skip_texts(self, count: int, key: str) -> None:
         data, at, size = self.data, self.at, len(self.data)
@@ -310,7 +310,7 @@ class _Reader:
             else:
                 at = size + 1
             if at > size:
-                raise self.bad(f"the {count:,} texts of {key!r}", f"a file that ends after {size:,} bytes, before them")
+                raise self.bad(f"the {count:,} texts of {shown(key)}", f"a file that ends at byte {size:,}")
         self.at = at
 
 
@@ -337,15 +337,15 @@ def _placed(
             count *= length
         tensor = GgufTensor(name, kind, shape, data_start + place, count // kind.block_length * kind.block_bytes)
         if name in tensors:
-            raise reader.bad("each tensor once", f"{name!r} twice")
+            raise reader.bad("each tensor once", f"{shown(name)} twice")
         if place % alignment:
-            raise reader.bad(f"tensors at multiples of {alignment} bytes", f"{name!r} at {place:,}")
+            raise reader.bad(f"tensors at multiples of {alignment} bytes", f"{shown(name)} at {place:,}")
         if tensor.start + tensor.num_bytes > size:
-            came = f"a file of {size:,} bytes, while {name!r} ends at byte {tensor.start + tensor.num_bytes:,}"
+            came = f"a file of {size:,} bytes, while {shown(name)} ends at byte {tensor.start + tensor.num_bytes:,}"
             raise reader.bad("a whole GGUF file", came)
         tensors[name] = tensor
     in_order = sorted(tensors.values(), key=lambda tensor: tensor.start)
     for before, after in pairwise(in_order):
         if before.start + before.num_bytes > after.start:
-            raise reader.bad("tensors apart from each other", f"{before.name!r} and {after.name!r} in one place")
+            raise reader.bad("tensors apart", f"{shown(before.name)} and {shown(after.name)} in one place")
     return tensors

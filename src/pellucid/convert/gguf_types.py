@@ -88,6 +88,11 @@ def to_float32(stored: np.ndarray, kind: GgufType, shape: tuple[int, ...]) -> np
         >>> to_float32(np.array([0, 60, 0, 192], dtype=np.uint8), TYPES[1], (2,))
         array([ 1., -2.], dtype=float32)
     """
+    with np.errstate(all="ignore"):  # scales of a damaged file may be anything; what reads it looks at the result
+        return _numbers(stored, kind, shape)
+
+
+def _numbers(stored: np.ndarray, kind: GgufType, shape: tuple[int, ...]) -> np.ndarray:
     match kind.name:
         case "F32":
             numbers = stored.view("<f4")
@@ -132,8 +137,7 @@ def _by_library(rows: np.ndarray, kind: GgufType) -> np.ndarray:
             remedy='install it with pip install "pellucid[gguf]", or give the F16, BF16 or Q8_0 file of the same model',
         ) from error
     try:
-        with np.errstate(all="ignore"):  # scales of a damaged file may be anything
-            return library.quants.dequantize(rows, library.GGMLQuantizationType(kind.number))
+        return library.quants.dequantize(rows, library.GGMLQuantizationType(kind.number))
     except (NotImplementedError, ValueError, KeyError, AttributeError) as error:
         raise ModelFileError(
             "weights of a type that can be turned into numbers",

@@ -176,7 +176,7 @@ def _described(folder: Path) -> Mapping[str, Any]:
 def _json(path: Path) -> dict[str, Any]:
     try:
         fields = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise _broken(path, "no such file" if not path.exists() else str(error)) from error
     if not isinstance(fields, dict):
         raise _broken(path, "no object")

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 from pellucid.convert.families import FAMILIES, NEUTRAL, WITHOUT_MEANING, Field, HuggingFaceFamily
 from pellucid.errors import ConfigError, ModelFileError
-from pellucid.model_config import ModelConfig, RopeScaling
+from pellucid.model_config import MOST_LAYERS, ModelConfig, RopeScaling
 
 REACH = {"full_attention": "global", "sliding_attention": "local"}
 """Kinds of layers by their names there."""
@@ -133,6 +133,8 @@ def to_model_config(fields: Mapping[str, Any]) -> ModelConfig:
     for our_name, their_name in family.sizes.items():
         ours[our_name] = described.get(their_name)
         _require_kind(our_name, their_name, ours[our_name])
+    if ours["num_layers"] > MOST_LAYERS:  # lists as long are made before the config is
+        raise _cannot(family.sizes["num_layers"], ours["num_layers"], f"at most {MOST_LAYERS:,} layers")
     for field in family.fields:
         ours |= _field(field, described)
     if family.preset().positions == "rope":

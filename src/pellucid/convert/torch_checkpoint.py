@@ -94,7 +94,7 @@ def _beside(path: Path) -> tuple[Mapping[str, Any], str]:
             continue
         try:
             told = msgspec.json.decode(beside.read_bytes())
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, msgspec.DecodeError, RecursionError) as error:
             raise ModelFileError(f"JSON in '{beside}'", came=str(error), remedy="mend it, or take it away") from error
         if isinstance(told, Mapping):
             return told, f"'{beside}'"

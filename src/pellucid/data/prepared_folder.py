@@ -211,7 +211,7 @@ def _card(path: Path) -> FolderCard:
         )
     try:
         card = msgspec.json.decode((path / CARD).read_bytes(), type=FolderCard)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise DataError(
             f"a prepared folder at {name}", came=f"“{printable(str(error))}”", remedy="prepare the text anew"
         ) from error

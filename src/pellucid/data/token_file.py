@@ -257,7 +257,7 @@ def _header(page: bytes, name: str) -> TokenHeader:
         raise DataError(f"a token file at {name}", came="another kind of file", remedy=remedy)
     try:
         described = json.loads(page[len(MAGIC) :])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"a header in {name}", came="one that cannot be read", remedy=remedy) from error
     if not isinstance(described, dict) or described.get("version") != VERSION:
         version = described.get("version") if isinstance(described, dict) else None

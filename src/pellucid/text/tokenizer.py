@@ -389,7 +389,7 @@ def _parse(definition: str) -> library.Tokenizer:
 def _configured(path: Path, name: str) -> str | None:
     try:
         configured = json.loads(path.with_name("tokenizer_config.json").read_bytes()).get(name)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return configured.get("content") if isinstance(configured, dict) else configured
 
