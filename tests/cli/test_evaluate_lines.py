@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from pellucid.cli.evaluate_lines import against_the_table, as_json, escapes, how, known, lines
+from pellucid.cli.evaluate_lines import against_the_table, as_json, escapes, how, known, lines, lost
 from pellucid.inspection import TextScore
 from pellucid.yardsticks import Score
 from tests.cli.test_evaluate_findings import findings
@@ -107,3 +107,26 @@ def test_a_name_commands_nothing_and_is_cropped():
     assert said.startswith("…xxx")
     assert "x␛[31m: 10 characters" in said
     assert len(said) < 140
+
+
+@pytest.mark.parametrize(
+    ("stored", "sentence"),
+    [
+        ((980.0, 690.0), "In int8 it loses 0.020 ± "),
+        ((1020.0, 690.0), "In int8 it gains 0.020 ± "),
+        ((1000.0, 690.0), "In int8 it is as good as with the weights as stored, to 0.001 bits per character."),
+    ],
+)
+def test_what_a_precision_costs_is_one_sentence(stored, sentence):
+    score, as_stored = Score("model", (1000.0, 690.0), (600, 400)), Score("model", stored, (600, 400))
+    assert lost(findings(score=score, precision="int8", as_stored=as_stored)).startswith(sentence)
+
+
+def test_of_one_part_the_cost_has_no_error():
+    score, as_stored = Score("model", (100.0,), (100,)), Score("model", (98.0,), (100,))
+    said = lost(findings(score=score, precision="int8", as_stored=as_stored))
+    assert said == "In int8 it loses 0.020 bits per character against the weights as stored."
+
+
+def test_without_a_precision_nothing_is_said_of_it():
+    assert lost(findings()) == ""

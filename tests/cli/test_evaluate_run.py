@@ -124,3 +124,24 @@ def test_a_page_is_written_and_named(trained, other, tmp_path, capsys):
     carry_out(EvaluateFlags(run=str(trained), files=(str(other),), tokens=str(page)))
     assert "share it with care" in capsys.readouterr().out
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_what_narrower_weights_cost_is_the_difference_of_two_scores(bare, other, told):
+    stored, narrow = told(bare, other), told(bare, other, precision="int8")
+    difference = narrow["together"]["bits_per_character"] - stored["together"]["bits_per_character"]
+    assert narrow["lost"]["bits_per_character"] == pytest.approx(difference, abs=1e-7)
+    assert difference != 0
+    assert narrow["lost"]["standard_error"] is not None
+    assert (stored["precision"], narrow["precision"]) == ("auto", "int8")
+
+
+def test_weights_named_as_they_are_stored_are_scored_once(bare, other, told):
+    assert told(bare, other)["lost"] is None
+    assert told(bare, other, precision="float32")["lost"] is None
+
+
+def test_of_the_held_out_passages_it_is_told_too(trained, told):
+    stored, narrow = told(trained), told(trained, precision="bfloat16")
+    difference = narrow["together"]["bits_per_character"] - stored["together"]["bits_per_character"]
+    assert difference != 0
+    assert narrow["lost"]["bits_per_character"] == pytest.approx(difference, abs=1e-7)

@@ -53,6 +53,12 @@ def test_a_folder_without_a_plan_is_refused(tmp_path):
         read_run(tmp_path)
 
 
+def test_a_model_that_was_imported_is_said_to_be_one(tmp_path):
+    (tmp_path / "run.json").write_text('{"imported": {"kind": "a GGUF file"}}', encoding="utf-8")
+    with pytest.raises(RunFolderError, match="got a model that was imported"):
+        read_run(tmp_path)
+
+
 @pytest.mark.parametrize("odd", ["oops", [2.0]])
 def test_metrics_of_another_kind_are_a_sentence(tmp_path, odd):
     path = made_run(tmp_path / "run", events=[evaluated(5, [100] * 4) | {"held_out": odd}])

@@ -29,6 +29,10 @@ class Findings:
     held_out: bool
     """Whether the text is the run's own held-out text."""
     escape_bits: float
+    precision: str = "auto"
+    """What the weights were held in."""
+    as_stored: Score | None = None
+    """The same model's score with its weights as they are stored, if they were held in something else."""
     known: float | None = None
     """The share of the text that stands word for word in what the model learned from; None if nobody can tell."""
     notes: tuple[str, ...] = ()
@@ -44,6 +48,11 @@ class Findings:
     def tokens_per_second(self) -> float:
         """How fast it went."""
         return self.together.tokens / max(self.seconds, 1e-9)
+
+    @property
+    def lost(self) -> tuple[float, float | None] | None:
+        """By how many bits per character it is worse than with its weights as stored, and the error of this."""
+        return None if self.as_stored is None else self.as_stored.lead_over(self.score)
 
     @property
     def best_table(self) -> Score | None:

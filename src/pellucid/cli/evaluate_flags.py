@@ -9,6 +9,7 @@ from typing import Annotated
 import tyro
 
 from pellucid.cli.values import Text, WholeNumber
+from pellucid.generation_config import Precision
 from pellucid.training_config import Device
 
 
@@ -34,6 +35,9 @@ class EvaluateFlags:
     """Which column of a .csv or .jsonl file is text. Default: the only one that can be."""
     device: Device = "auto"
     """Where the model computes; auto takes a CUDA device if there is one."""
+    precision: Precision = "auto"
+    """What the weights are held in; auto: as they are stored. In another, the text is scored in both, and what the
+    difference costs is said."""
     own_code: bool = False
     """Run the code in the model's own_parts/, if it was made with parts that somebody wrote; read it first."""
     json: bool = False

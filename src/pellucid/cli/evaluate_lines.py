@@ -18,6 +18,7 @@ AT_EITHER_END = 5
 NAME_CELLS = 60  # of a document's name: with the figures before it a line of a wide terminal
 MOST_KNOWN = 0.1  # of the text: with more that was learned from, a figure is no longer about new text
 MOST_ESCAPED = 0.1  # of the characters: with more that the model cannot write, its figure is mostly their price
+LEAST_LOSS = 0.0005  # bits per character: with less the figure would read 0.000
 NAMES = {"letters": "letter counts", "xz after": "xz, after it"}  # of yardsticks; an n-gram is a table
 
 
@@ -28,7 +29,8 @@ def lines(findings: Findings) -> list[str]:
         said += ["", *documents_table(findings), ""]
     if findings.yardsticks:
         said += ["Beside it, in bits per character:", *yardstick_lines(findings.yardsticks)]
-    return [*said, *filter(None, (against_the_table(findings), escapes(findings), known(findings))), how(findings)]
+    more = (against_the_table(findings), lost(findings), escapes(findings), known(findings))
+    return [*said, *filter(None, more), how(findings)]
 
 
 def sizes(findings: Findings) -> str:
@@ -115,6 +117,18 @@ def against_the_table(findings: Findings) -> str:
     return f"{'Better' if lead > 0 else 'Worse'} than the {name} by {figure} bits per character."
 
 
+def lost(findings: Findings) -> str:
+    """What it costs to hold the weights in something else than they are stored in."""
+    if findings.lost is None:
+        return ""
+    loss, error = findings.lost
+    if abs(loss) < LEAST_LOSS and (error is None or error < LEAST_LOSS):
+        return f"In {findings.precision} it is as good as with the weights as stored, to 0.001 bits per character."
+    figure = f"{abs(loss):.3f}" + ("" if error is None else f" ± {error:.3f}")
+    verb = "loses" if loss > 0 else "gains"
+    return f"In {findings.precision} it {verb} {figure} bits per character against the weights as stored."
+
+
 def escapes(findings: Findings) -> str:
     """What is to be said of characters that the model cannot write."""
     escaped, characters = findings.together.escaped, findings.together.characters
@@ -195,6 +209,10 @@ def as_json(findings: Findings) -> dict[str, Any]:
         "lead": None
         if lead is None or table is None
         else {"over": table.name, "bits_per_character": lead[0], "standard_error": lead[1]},
+        "precision": findings.precision,
+        "lost": None
+        if findings.lost is None
+        else {"bits_per_character": findings.lost[0], "standard_error": findings.lost[1]},
         "known_share": findings.known,
         "notes": list(findings.notes),
         "seconds": findings.seconds,

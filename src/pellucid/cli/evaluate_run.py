@@ -5,10 +5,12 @@ In: `EvaluateFlags`.  Out: lines, JSON, a page.  Used by: evaluate.py.  Read nex
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import torch
 
 import pellucid
 from pellucid.checkpoint import RunFolder
@@ -25,6 +27,7 @@ from pellucid.errors import RunFolderError, UserError
 from pellucid.float32 import fast_float32
 from pellucid.inspection import Parts, ScoredDocument, TextScore, default_stride, score_documents, score_passages
 from pellucid.loading import Loaded
+from pellucid.quantize import Int8Linear
 from pellucid.train.device import Capabilities, check_device
 from pellucid.train.material import Material, reopen_material
 from pellucid.yardsticks import Score, measure_beside, share_known
@@ -38,12 +41,20 @@ def carry_out(flags: EvaluateFlags) -> None:
     if flags.tokens:
         check_page(Path(flags.tokens))
     loaded = pellucid.load(
-        flags.run, device=check_device(flags.device, Capabilities.of_this_machine()), own_code=flags.own_code
+        flags.run,
+        device=check_device(flags.device, Capabilities.of_this_machine()),
+        own_code=flags.own_code,
+        precision=flags.precision,
     )
+    _tell(loaded.notes, flags)
     with fast_float32():
-        findings, scored = (_on_files if flags.files else _on_held_out)(flags, loaded)
+        findings, scored, again = (_on_files if flags.files else _on_held_out)(flags, loaded)
         if flags.tokens:
             write_page(Path(flags.tokens), findings, scored, loaded)
+        if flags.precision != "auto":
+            held_in = _number_type(loaded)
+            del loaded  # never are both in memory
+            findings = replace(findings, as_stored=_as_stored(flags, held_in, again))
     if flags.json:
         print(printable_json(as_json(findings) | {"page": flags.tokens}))
         return
@@ -54,8 +65,26 @@ def carry_out(flags: EvaluateFlags) -> None:
         print(shown(f"Every token's surprise: {page}. The page holds the text: share it with care.", isolate=False))
 
 
-def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[ScoredDocument]]:
-    """The figures on files, and the documents themselves if a page is to show them."""
+def _number_type(loaded: Loaded) -> torch.dtype:
+    """What its matrices are held in."""
+    head = loaded.model.lm_head
+    return head.integers.dtype if isinstance(head, Int8Linear) else head.weight.dtype
+
+
+def _as_stored(flags: EvaluateFlags, held_in: torch.dtype, score: Callable[[Loaded], Score]) -> Score | None:
+    """The score with the weights as they are stored; None if they were held in that."""
+    stored = pellucid.load(
+        flags.run, device=check_device(flags.device, Capabilities.of_this_machine()), own_code=flags.own_code
+    )
+    if _number_type(stored) == held_in:
+        return None
+    if not flags.json:
+        print("The same once more, with the weights as they are stored.", file=sys.stderr)
+    return score(stored)
+
+
+def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[ScoredDocument], Callable[[Loaded], Score]]:
+    """The figures on files; the documents themselves if a page is to show them; how another model is scored on them."""
     sources, notes = _sources(flags), list[str]()
     material = _material(flags.run, notes)
     notes = [*sources.notes, *notes]
@@ -71,16 +100,21 @@ def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[Scor
                 kept.append(document)
             yield document
 
+    def score(other: Loaded, passing: Callable = iter) -> Score:
+        with ReadingProgress(sources.characters, "characters", quiet=flags.json) as progress:
+            how = {"escape_bits": price, "stride": flags.stride, "on_progress": progress}
+            bits = parts.bits(passing(score_documents(other.model, other.tokenizer, sources, **how)))
+        return Score("model", bits, parts.characters)
+
     begun = time.monotonic()
-    with ReadingProgress(sources.characters, "characters", quiet=flags.json) as progress:
-        how = {"escape_bits": price, "stride": flags.stride, "on_progress": progress}
-        bits = parts.bits(passing(score_documents(loaded.model, loaded.tokenizer, sources, **how)))
+    scored = score(loaded, passing)
     seconds = time.monotonic() - begun
     yardsticks, known = _beside(sources, parts, material)
     findings = Findings(
         model=flags.run,
         documents=tuple(scores),
-        score=Score("model", bits, parts.characters),
+        score=scored,
+        precision=flags.precision,
         parts=parts.kind,
         yardsticks=tuple(yardsticks),
         context_length=loaded.model.config.context_length,
@@ -88,14 +122,16 @@ def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[Scor
         held_out=False,
         escape_bits=price,
         known=known,
-        notes=tuple(notes),
+        notes=(*loaded.notes, *notes),
         seconds=seconds,
     )
-    return findings, kept
+    return findings, kept, score
 
 
-def _on_held_out(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[ScoredDocument]]:
-    """The figures of the run's own held-out passages, as in training."""
+def _on_held_out(
+    flags: EvaluateFlags, loaded: Loaded
+) -> tuple[Findings, list[ScoredDocument], Callable[[Loaded], Score]]:
+    """The same of the run's own held-out passages, as in training."""
     material = _material(flags.run, None)
     if material is None or not material.data.held_out:
         raise RunFolderError(
@@ -105,30 +141,38 @@ def _on_held_out(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[S
         )
     data, context_length = material.data, loaded.model.config.context_length
     stride = context_length if flags.stride is None else flags.stride
+    tokens = sum(len(piece.tokens) - 1 for piece in data.held_out)
+
+    def documents(other: Loaded) -> list[ScoredDocument]:
+        with ReadingProgress(tokens, "tokens", quiet=flags.json) as progress:
+            how = {"escape_bits": data.escape_bits, "stride": stride, "on_progress": progress}
+            return score_passages(other.model, other.tokenizer, data.held_out, **how)
+
+    def score(other: Loaded) -> Score:
+        return _of_passages([document.score for document in documents(other)])
+
     begun = time.monotonic()
-    with ReadingProgress(sum(len(piece.tokens) - 1 for piece in data.held_out), "tokens", quiet=flags.json) as progress:
-        scored = score_passages(
-            loaded.model,
-            loaded.tokenizer,
-            data.held_out,
-            escape_bits=data.escape_bits,
-            stride=stride,
-            on_progress=progress,
-        )
+    scored = documents(loaded)
     scores = tuple(document.score for document in scored)
     findings = Findings(
         model=flags.run,
         documents=scores,
-        score=Score("model", tuple(one.bits for one in scores), tuple(one.characters for one in scores)),
+        score=_of_passages(scores),
+        precision=flags.precision,
         parts="passages",
         yardsticks=tuple(_recorded(loaded)),
         context_length=context_length,
         stride=stride,
         held_out=True,
         escape_bits=data.escape_bits,
+        notes=loaded.notes,
         seconds=time.monotonic() - begun,
     )
-    return findings, scored
+    return findings, scored, score
+
+
+def _of_passages(scores: Sequence[TextScore]) -> Score:
+    return Score("model", tuple(one.bits for one in scores), tuple(one.characters for one in scores))
 
 
 def _sources(flags: EvaluateFlags) -> Sources:

@@ -115,6 +115,12 @@ def read_run(path: Path) -> RunRecord:
     folder = RunFolder.open(path)
     facts, events = folder.facts, folder.metrics()
     if not {"plan", "data", "config", "tokenizer"} <= facts.keys():
+        if "imported" in facts:
+            raise RunFolderError(
+                f"a run in '{path}' that was trained here",
+                came="a model that was imported, of whose training nothing is known",
+                remedy="compare what models predict: pellucid evaluate gives each one's figure on a text",
+            )
         raise RunFolderError(
             f"a run in '{path}' that has begun to train",
             came="one that was ended before its plan was made",
