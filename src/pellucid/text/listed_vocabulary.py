@@ -6,11 +6,12 @@ for each token (pieces, SentencePiece's kind). How it is meant to be used is sai
 In: a list of tokens.  Out: a `TextTokenizer`.  Used by: convert.  Read next: vocabulary.py.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any, Literal
+
+import msgspec
 
 from pellucid.errors import TokenizerError
 from pellucid.text.tokenizer import TextTokenizer
@@ -189,7 +190,7 @@ def _tokenizer(
         "post_processor": _beginning(vocabulary),
         "model": {"type": "BPE", **settings, "vocab": ids, "merges": merges},
     }
-    return TextTokenizer(json.dumps(definition, ensure_ascii=False), configured_end=vocabulary.end)
+    return TextTokenizer(msgspec.json.encode(definition).decode(), configured_end=vocabulary.end)
 
 
 def _beginning(vocabulary: ListedVocabulary) -> dict[str, Any] | None:
