@@ -53,6 +53,24 @@ def test_the_trial_leaves_no_trace_in_the_weights(put_together, monkeypatch):
     assert all(torch.equal(weights[name], untouched[name]) for name in weights)
 
 
+def test_every_variant_is_compared_on_the_weights_of_the_reference(put_together, monkeypatch):
+    """Of a model that has learned, the comparison takes the weights as they are: no timed step may have moved them."""
+    chosen = assembly.choose_variant
+
+    def watched(model, batch, config, time_step, *rest, **how):
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+        def timed(loss):
+            seconds = time_step(loss)
+            assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+            return seconds
+
+        return chosen(model, batch, config, timed, *rest, **how)
+
+    monkeypatch.setattr(assembly, "choose_variant", watched)
+    put_together()
+
+
 def test_the_optimizer_begins_with_nothing_remembered(put_together):
     assert put_together()[0].train_step.optimizer.state_dict() == {}
 

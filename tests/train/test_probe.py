@@ -3,6 +3,7 @@ import re
 import pytest
 import torch
 
+from pellucid.lora import adapted_maps, add_factors
 from pellucid.train.probe import difference, loss_and_gradients, probing, reference
 from pellucid.train.variant import Variant, loss_function
 from tests.train.small_run import small_model
@@ -101,3 +102,14 @@ def test_dropout_does_not_hide_a_difference(batch):
     model = small_model(dropout=0.5)
     with probing(model):
         assert difference(reference(model, batch), reference(model, batch), "float32") == ""
+
+
+@pytest.mark.parametrize("alpha", [1.0, 64.0])
+def test_factors_are_probed_beside_a_model_that_still_knows_what_it_knew(batch, alpha):
+    model = add_factors(small_model(), rank=4, alpha=alpha)
+    maps = [(module.weight, module) for _, module in adapted_maps(model)]
+    with probing(model, has_learned=True):
+        for weight, module in maps:
+            factors = dict(module.factors.named_parameters())
+            moved = (module.merged_weight(weight, factors) - weight).std() * weight.shape[1] ** 0.5
+            assert 0.1 < moved < 1  # in units of a fresh weight

@@ -33,7 +33,7 @@ from pellucid.train.run_model import adapter, fresh_model, model_again, ready, s
 from pellucid.train.sample import sampler_of
 from pellucid.train.start import Start
 from pellucid.train.trial import attention_path, choose_variant, sharded_variant, time_some_steps, time_steps
-from pellucid.train.variant import Variant
+from pellucid.train.variant import LossFunction, Variant
 from pellucid.training_config import OptimizerConfig, ScheduleConfig, TrainingConfig
 
 
@@ -60,8 +60,8 @@ def assemble(parts: Parts, recipe: Recipe, *, begun: float) -> Loop:
     parts.training = training = replace(training, evaluations=evaluations)
     seconds_left = float("inf") if deadline is None else deadline - time.monotonic()
     most_steps = (recipe.most_readings or math.inf) / parts.batches.epochs_after(1)
-    variant, step_seconds = _try_out(parts, seconds_left, training.steps or most_steps)
-    put_back(parts.model, fresh)  # the trial has moved the weights
+    variant, step_seconds = _try_out(parts, fresh, seconds_left, training.steps or most_steps)
+    put_back(parts.model, fresh)  # some ways to try have moved the weights
     durations = {"step_seconds": step_seconds, "pause_seconds": pause_seconds}
     progress = plan_steps(training, recipe.schedule, deadline=deadline, most_steps=most_steps, **durations)
     progress = Progress(**ranks.from_first(asdict(progress)))
@@ -191,8 +191,14 @@ def put_back(model: TransformerLM, weights: dict[str, Tensor]) -> None:
             tensor.copy_(cut_like(weights[name], tensor))
 
 
-def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Variant, float]:
+def _try_out(parts: Parts, fresh: dict[str, Tensor], seconds_left: float, most_steps: float) -> tuple[Variant, float]:
     """The fastest variant that is right, and what a step with it takes; the first rank's choice holds for all."""
+
+    def time_step(loss: LossFunction) -> float:
+        step_seconds = time_steps(parts.rehearsal(loss))
+        put_back(parts.model, fresh)  # the next variant is compared on the weights that the reference was made on
+        return step_seconds
+
     if parts.training.shard and parts.ranks.count > 1:
         model = parts.model
         variant = sharded_variant(parts.training, next(model.parameters()).device.type, model.config)
@@ -207,7 +213,7 @@ def _try_out(parts: Parts, seconds_left: float, most_steps: float) -> tuple[Vari
                 parts.model,
                 batch,
                 parts.training,
-                lambda loss: time_steps(parts.rehearsal(loss)),
+                time_step,
                 seconds_left,
                 parts.observe,
                 most_steps,
