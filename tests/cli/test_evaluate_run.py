@@ -12,7 +12,10 @@ from pellucid.data import Document, escape_bits, sources_of_texts
 from pellucid.errors import RunFolderError, UserError
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer
-from tests.train.small_run import cut_short, small_sources, small_text, train_small
+from pellucid.train import train
+from tests.data.chat_files import animal_chats, chat_file
+from tests.train.small_run import Heard, cut_short, small_sources, small_text, train_small
+from tests.whole.fine_tuning_runs import CHATS, make_source, request
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +148,41 @@ def test_of_the_held_out_passages_it_is_told_too(trained, told):
     difference = narrow["together"]["bits_per_character"] - stored["together"]["bits_per_character"]
     assert difference != 0
     assert narrow["lost"]["bits_per_character"] == pytest.approx(difference, abs=1e-7)
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A run that learned from chats, and what it ended with."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut_short(patch)
+        folder = tmp_path_factory.mktemp("taught")
+        return folder / "run", train(request(folder / "run", make_source(folder / "source"), **CHATS), Heard())
+
+
+def test_a_run_that_learned_from_chats_is_scored_on_its_answers_as_in_training(taught, told):
+    run, finished = taught
+    said = told(run)
+    assert said["text"] == "held-out answers"
+    assert said["together"]["bits_per_character"] == pytest.approx(finished.held_out, rel=1e-5)
+    assert said["together"]["tokens"] == finished.held_out_tokens
+    assert said["together"]["characters"] == finished.held_out_characters
+    assert told(run, precision="int8")["lost"]["bits_per_character"] != 0
+
+
+def test_a_screen_says_that_answers_were_scored(taught, capsys):
+    carry_out(EvaluateFlags(run=str(taught[0])))
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert "of conversations, the answers in them: " in first
+    assert last.startswith("[conversations of up to 64 tokens, each read from its beginning · ")
+
+
+@pytest.mark.parametrize("flags", [{"stride": 8}, {"tokens": "page.html"}])
+def test_what_answers_do_not_have_is_refused(taught, flags):
+    with pytest.raises(UserError, match="where answers in chats are scored"):
+        carry_out(EvaluateFlags(run=str(taught[0]), **flags))
+
+
+def test_a_file_of_chats_is_no_text_and_the_remedy_is_told(trained, tmp_path):
+    path = chat_file(tmp_path / "chats.jsonl", animal_chats())
+    with pytest.raises(UserError, match=r"got chats, in .*: a run that learned from chats is scored on the answers"):
+        carry_out(EvaluateFlags(run=str(trained), files=(str(path),)))

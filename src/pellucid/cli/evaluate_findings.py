@@ -29,6 +29,8 @@ class Findings:
     held_out: bool
     """Whether the text is the run's own held-out text."""
     escape_bits: float
+    of_answers: bool = False
+    """Whether that text is answers in conversations, scored where they stand."""
     precision: str = "auto"
     """What the weights were held in."""
     as_stored: Score | None = None

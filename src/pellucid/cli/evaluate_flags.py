@@ -18,12 +18,12 @@ class EvaluateFlags:
     """Score text with a model, in bits per character, beside simple predictors of the same text."""
 
     run: tyro.conf.Positional[str]
-    """The folder that `pellucid train` wrote, or a Hugging Face model's folder."""
+    """The folder that `pellucid train` wrote, a Hugging Face model's folder, or a GGUF file."""
     files: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[FILE ...]", help_behavior_hint="")
     ] = ()
-    """Files or folders that `pellucid train` reads, or - for standard input. Default: the passages that the run held
-    out, scored as in training."""
+    """Files or folders that `pellucid train` reads, or - for standard input. Default: what the run held out, scored
+    as in training; of chats their answers."""
     stride: WholeNumber = None
     """How many tokens the window moves on, up to the context: each token is predicted from at least context - stride
     tokens before it. Default: half the context; for the run's own passages the whole of it, as in training."""

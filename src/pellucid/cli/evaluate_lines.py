@@ -38,7 +38,9 @@ def sizes(findings: Findings) -> str:
     all_of_it = findings.together
     what = name_of(findings.documents[0])
     if findings.held_out:
-        what = f"What the run held out, {counted(len(findings.documents), 'passage')}"
+        kind = "group" if findings.of_answers else "passage"
+        of_what = " of conversations, the answers in them" if findings.of_answers else ""
+        what = f"What the run held out, {counted(len(findings.documents), kind)}{of_what}"
     elif len(findings.documents) > 1:
         what = counted(len(findings.documents), "document")
     rate = f" of {all_of_it.characters / all_of_it.tokens:.2f} characters" if all_of_it.tokens else ""
@@ -158,6 +160,8 @@ def how(findings: Findings) -> str:
     """How it was scored, and how fast."""
     context, stride = findings.context_length, findings.stride
     kind = f"windows of {context:,} tokens, none overlapping"
+    if findings.of_answers:
+        kind = f"conversations of up to {context:,} tokens, each read from its beginning"
     if stride < context:
         kind = f"windows of {context:,} tokens, {stride:,} apart: each token is predicted from {context - stride:,} or"
         kind += f" more before it ({'fewer' if context - stride > 1 else 'none'} only where the text begins)"
@@ -192,7 +196,7 @@ def as_json(findings: Findings) -> dict[str, Any]:
     table = findings.best_table
     return {
         "model": findings.model,
-        "text": "held out" if findings.held_out else "files",
+        "text": "held-out answers" if findings.of_answers else "held out" if findings.held_out else "files",
         "context_length": findings.context_length,
         "stride": findings.stride,
         "together": _figures(findings.together)

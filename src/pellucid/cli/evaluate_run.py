@@ -22,10 +22,18 @@ from pellucid.cli.evaluate_page import check_page, write_page
 from pellucid.cli.evaluate_progress import ReadingProgress
 from pellucid.cli.printable import printable_json
 from pellucid.cli.quoting import one_line, shown
-from pellucid.data import Document, Sources, escape_bits, open_sources, sources_of_texts
+from pellucid.data import Document, PreparedData, Sources, are_chats, escape_bits, open_sources, sources_of_texts
 from pellucid.errors import RunFolderError, UserError
 from pellucid.float32 import fast_float32
-from pellucid.inspection import Parts, ScoredDocument, TextScore, default_stride, score_documents, score_passages
+from pellucid.inspection import (
+    Parts,
+    ScoredDocument,
+    TextScore,
+    default_stride,
+    score_answers,
+    score_documents,
+    score_passages,
+)
 from pellucid.loading import Loaded
 from pellucid.quantize import Int8Linear
 from pellucid.train.device import Capabilities, check_device
@@ -140,6 +148,8 @@ def _on_held_out(
             remedy=f"name a text, as in pellucid evaluate {flags.run} other.txt",
         )
     data, context_length = material.data, loaded.model.config.context_length
+    if data.are_chats:
+        return _on_answers(flags, loaded, data)
     stride = context_length if flags.stride is None else flags.stride
     tokens = sum(len(piece.tokens) - 1 for piece in data.held_out)
 
@@ -171,11 +181,56 @@ def _on_held_out(
     return findings, scored, score
 
 
+def _on_answers(
+    flags: EvaluateFlags, loaded: Loaded, data: PreparedData
+) -> tuple[Findings, list[ScoredDocument], Callable[[Loaded], Score]]:
+    """The same of a run that learned from chats: of the answers in the conversations that it held out."""
+    if flags.stride is not None or flags.tokens:
+        raise UserError(
+            "no --stride and no --tokens where answers in chats are scored",
+            came="one of them",
+            remedy="leave it out, or name a text",
+        )
+    context_length = loaded.facts["config"]["model"].get("context_length", loaded.model.config.context_length)
+
+    def scores_of(other: Loaded) -> tuple[TextScore, ...]:
+        chats = data.held_out_chats
+        assert chats is not None, "prepared chats that hold something out have a file of it"
+        how = {"context_length": context_length}
+        return tuple(score_answers(other.model, other.tokenizer, chats, data.held_out, **how))
+
+    begun = time.monotonic()
+    scores = scores_of(loaded)
+    findings = Findings(
+        model=flags.run,
+        documents=scores,
+        score=_of_passages(scores),
+        precision=flags.precision,
+        parts="groups of conversations",
+        yardsticks=(),
+        context_length=context_length,
+        stride=context_length,
+        held_out=True,
+        of_answers=True,
+        escape_bits=data.escape_bits,
+        notes=loaded.notes,
+        seconds=time.monotonic() - begun,
+    )
+    return findings, [], lambda other: _of_passages(scores_of(other))
+
+
 def _of_passages(scores: Sequence[TextScore]) -> Score:
     return Score("model", tuple(one.bits for one in scores), tuple(one.characters for one in scores))
 
 
 def _sources(flags: EvaluateFlags) -> Sources:
+    if chats := [file for file in flags.files if are_chats(Path(file))]:
+        raise UserError(
+            "text to score",
+            came=f"chats, in {chats[0]}",
+            remedy="a run that learned from chats is scored on the"
+            " answers it held out by pellucid evaluate RUN alone; for any other model save the answers as text",
+        )
     if "-" not in flags.files:
         return open_sources(flags.files, encoding=flags.encoding, text_column=flags.text_column)
     if len(flags.files) > 1:

@@ -9,7 +9,7 @@ A character that the tokenizer cannot write is left out of the ids and costs the
 on, without those before it, and is not asked whether it ends.
 
 In: a model, its tokenizer, `Sources` or held-out pieces.  Out: `ScoredDocument`, `TextScore`, `Parts`.
-Used by: the command line, passages.py.  Read next: passages.py.
+Used by: the command line, answers.py, passages.py.  Read next: answers.py.
 """
 
 import math

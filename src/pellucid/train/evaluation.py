@@ -10,8 +10,8 @@ In: a model, held-out passages.  Out: a `Score`.  Used by: loop, the command lin
 
 import math
 
-from pellucid.data import ConversationRows, PreparedData, TokenFile, windows
-from pellucid.inspection import reading
+from pellucid.data import PreparedData, TokenFile, windows
+from pellucid.inspection import answer_costs, reading
 from pellucid.loss import summed_cross_entropy
 from pellucid.nn import TransformerLM
 from pellucid.yardsticks import Score
@@ -63,17 +63,7 @@ def evaluate(
 
 
 def _evaluate_answers(model: TransformerLM, data: PreparedData, chats: TokenFile, context_length: int) -> Score:
-    """Bits on the answers of each passage's conversations, each read from its beginning, for itself."""
-    at_once = max(1, TOKENS_AT_ONCE // context_length)
-    device = next(model.parameters()).device
-    bits = []
-    with reading(model):
-        for piece in data.held_out:
-            rows, nats = ConversationRows(chats, context_length, piece.conversations), 0.0
-            for first in range(0, len(rows), at_once):
-                batch = rows.rows(list(range(first, min(first + at_once, len(rows)))))
-                inputs, targets, document_ids, positions = (part.to(device) for part in batch)
-                logits = model(inputs, document_ids=document_ids, positions=positions)
-                nats += float(summed_cross_entropy(logits, targets)[0])
-            bits.append(nats / math.log(2))
-    return Score("model", tuple(bits), tuple(piece.characters for piece in data.held_out))
+    """Bits on the answers of each passage's conversations."""
+    costs = answer_costs(model, chats, data.held_out, context_length)
+    bits = tuple(nats / math.log(2) for nats, _ in costs)
+    return Score("model", bits, tuple(piece.characters for piece in data.held_out))
