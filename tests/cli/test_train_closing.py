@@ -63,6 +63,9 @@ def test_where_only_a_part_was_searched_it_is_said():
 
 def test_blanks_are_not_quoted():
     assert "no more than 3 in a row stand in the text, all of them blank;" in originality(finished(copied=" \n "))
+    assert "no more than 9 in a row stand in the text (“s”, the rest blank);" in originality(
+        finished(copied="s\n       ")
+    )
 
 
 def test_of_a_sample_with_nothing_in_common_not_one_character_is_claimed():

@@ -415,3 +415,10 @@ def test_tokens_per_step_are_rows(tmp_path):
     request = small_request(tmp_path / "run", batch_size=None, tokens_per_step=100)
     with pytest.raises(ConfigError, match=r"whole rows of 16 tokens, but got 100: choose 96 or 112"):
         request.recipe()
+
+
+def test_a_model_that_was_imported_is_trained_on_and_nobody_is_told_to_remove_it(tmp_path):
+    RunFolder.create(tmp_path / "run", {"imported": {"kind": "a GGUF file"}})
+    with pytest.raises(RunFolderError, match="imported: train it on with pellucid train TEXT --from") as caught:
+        resume(tmp_path / "run", Heard())
+    assert "remove" not in str(caught.value)

@@ -78,6 +78,7 @@ def test_a_best_step_that_is_not_the_last_is_named_and_nothing_more_is_claimed(c
         ({"epochs": 1.6, "text_share": 0.1}, "More time would help most: it read 16% of the text; --minutes 26 would"),
         ({"train": 1.2}, "More text would help most: it knows what it read much better (1.20) than new text."),
         ({"train": 1.75}, "A larger model would help most, with more time: --model.d-model 256 --minutes 15."),
+        ({"train": 1.2, "epochs": 0.9, "minutes": None}, "More time would help most: --steps 300."),
         ({"train": 1.75, "ngram_lead": -0.4}, "More time would help most: --minutes 15."),
         ({"train": None}, "More time would help most: --minutes 15."),
     ],

@@ -54,6 +54,7 @@ def originality(event: Finished) -> str:
         how = "All of it" if length == len(event.sample) else "In part"
         return f"Copied? {how}: {length:,} of {whole} stand in {text} word for word, “{passage}”{usual}."
     if length:
-        quoted = f" (“{passage}”)" if passage else ", all of them blank"
+        blank = ", the rest blank" if 2 * len("".join(event.copied.split())) < length else ""
+        quoted = f" (“{passage}”{blank})" if passage else ", all of them blank"
         return f"Copied? No: of {whole}, no more than {length} in a row stand in {text}{quoted}{usual}."
     return f"Copied? No: of {whole}, not one stands in {text}."

@@ -283,6 +283,12 @@ def _latest(folder: RunFolder) -> Path:
             came="none that is as it was saved: they are damaged or gone",
             remedy="put them back from a copy; the model itself is in model.safetensors, and may still be good",
         )
+    if "imported" in folder.facts:
+        raise RunFolderError(
+            f"a run in '{folder.path}' that was trained here",
+            came="a model that was imported",
+            remedy=f"train it on with pellucid train TEXT --from {folder.path}",
+        )
     if saved is None or "plan" not in folder.facts:
         raise RunFolderError(
             f"a checkpoint in '{folder.path}' to go on from",

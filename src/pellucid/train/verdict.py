@@ -14,6 +14,7 @@ BY_HEART = 0.3  # bits between train and held out: 0.33 at 18 readings of 1 MB, 
 LEAST_XZ = 0.1  # bits a character: of a text that only repeats itself, a share of xz says nothing
 MOST_UNSEEN = 0.1  # of the held-out characters: with more that the training text never has, figures say nothing
 WITH_ROOM = 0.1  # bits: a model that does as well on new text as on old is not large enough to learn it by heart
+MEMORABLE = 2  # readings: before, what it "read" was as new to it, and a gap says that some passages are harder
 RECITED = 50  # characters: ten words in a row are hardly written twice by chance
 LONGER = 3  # times the minutes, where more time is what helps
 
@@ -150,7 +151,7 @@ def advice(event: Finished) -> str:
         return (
             f"More time would help most: it read {readings:.0%} of the text; --minutes {minutes:,} would read it all."
         )
-    if gap > BY_HEART:
+    if gap > BY_HEART and readings >= MEMORABLE:
         return f"More text would help most: it knows what it read much better ({event.train:.2f}) than new text."
     if gap < WITH_ROOM and event.epochs >= 2 and event.ngram_lead > 0:  # behind the table, no size is to blame yet
         wider = 32 * math.ceil(event.d_model * 4 / 3 / 32)
