@@ -174,6 +174,7 @@ def test_a_screen_says_that_answers_were_scored(taught, capsys):
     first, *_, last = capsys.readouterr().out.splitlines()
     assert "of conversations, the answers in them: " in first
     assert last.startswith("[conversations of up to 64 tokens, each read from its beginning · ")
+    assert last.endswith(" s]")  # no rate: many more tokens are read than scored
 
 
 @pytest.mark.parametrize("flags", [{"stride": 8}, {"tokens": "page.html"}])

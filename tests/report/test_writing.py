@@ -199,3 +199,10 @@ def test_a_run_on_prepared_text_shows_its_card(run, tmp_path):
 
 def _split() -> Split:
     return split_of(small_sources(500))
+
+
+def test_of_a_model_that_was_imported_no_training_is_told(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", {"imported": {"kind": "a GGUF file"}})
+    with pytest.raises(RunFolderError, match=r"of whose training nothing is known: .* --tokens surprise\.html"):
+        write_report(folder)
+    assert not folder.report_path.exists()

@@ -166,6 +166,8 @@ def how(findings: Findings) -> str:
         kind = f"windows of {context:,} tokens, {stride:,} apart: each token is predicted from {context - stride:,} or"
         kind += f" more before it ({'fewer' if context - stride > 1 else 'none'} only where the text begins)"
     took = f"{findings.seconds:.1f} s" if findings.seconds < 10 else duration(findings.seconds)
+    if findings.of_answers:  # many more tokens were read than scored
+        return f"[{kind} · {took}]"
     return f"[{kind} · {took}, {findings.tokens_per_second:,.0f} tokens/s]"
 
 

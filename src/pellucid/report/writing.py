@@ -68,8 +68,14 @@ def write_report(folder: RunFolder, out: Path | None = None) -> Path:
         Where it is.
 
     Raises:
-        UserError: if the disk refuses.
+        UserError: if the disk refuses, or the model was imported.
     """
+    if "imported" in folder.facts:
+        raise RunFolderError(
+            f"a run in '{folder.path}' that was trained here",
+            came="a model that was imported, of whose training nothing is known",
+            remedy=f"see what it makes of a text: pellucid evaluate {folder.path} other.txt --tokens surprise.html",
+        )
     out = folder.report_path if out is None else out
     whole = report_page(folder)
     if out.is_dir():
