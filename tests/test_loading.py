@@ -15,19 +15,14 @@ from pellucid.loading import Loaded, load
 from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
 from tests.convert.written_gguf import write_llama
+from tests.saved_run import save_run
 
 TEXT = "to be, or not to be: that is the question.\n"
 
 
 def make_run(path, text=TEXT, **sizes):
     tokenizer = character_tokenizer([text])
-    torch.manual_seed(0)
-    shape = {"d_model": 32, "num_heads": 4, "num_layers": 1, "context_length": 16, **sizes}
-    model = TransformerLM(presets.default(vocab_size=tokenizer.vocab_size, **shape)).eval()
-    folder = RunFolder.create(path, {"seed": 1, "tokenizer": {"fingerprint": tokenizer.fingerprint}})
-    tokenizer.save(folder.tokenizer_path)
-    folder.save_model(model.state_dict(), model.config)
-    return model
+    return save_run(path, tokenizer, {"seed": 1, "tokenizer": {"fingerprint": tokenizer.fingerprint}}, **sizes)
 
 
 @pytest.fixture

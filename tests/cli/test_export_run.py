@@ -4,26 +4,18 @@ import os
 
 import numpy as np
 import pytest
-import torch
 
 import pellucid
-from pellucid import presets
-from pellucid.checkpoint import RunFolder
 from pellucid.cli.export_run import passage_of
 from pellucid.cli.main import run
-from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
+from tests.saved_run import save_run
 
 TEXT = "to be, or not to be: that is the question.\n"
 
 
 def save(path, tokenizer, **sizes):
-    torch.manual_seed(0)
-    shape = {"d_model": 32, "num_heads": 2, "num_layers": 2, "context_length": 40, **sizes}
-    model = TransformerLM(presets.default(vocab_size=tokenizer.vocab_size, **shape))
-    folder = RunFolder.create(path, {})
-    tokenizer.save(folder.tokenizer_path)
-    folder.save_model(model.state_dict(), model.config)
+    save_run(path, tokenizer, **{"num_heads": 2, "num_layers": 2, "context_length": 40, **sizes})
     return str(path)
 
 

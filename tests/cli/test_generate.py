@@ -5,25 +5,17 @@ import subprocess
 import sys
 
 import pytest
-import torch
 
-from pellucid import presets
-from pellucid.checkpoint import RunFolder
 from pellucid.cli.main import run
 from pellucid.cli.printable import printable
-from pellucid.nn import TransformerLM
 from pellucid.text import character_tokenizer, train_byte_pairs
+from tests.saved_run import save_run
 
 LETTERS = "to be, or not to be: that is the question.\n"
 
 
 def save(path, tokenizer, **sizes):
-    torch.manual_seed(0)
-    shape = {"d_model": 32, "num_heads": 4, "num_layers": 1, "context_length": 16, **sizes}
-    model = TransformerLM(presets.default(vocab_size=tokenizer.vocab_size, **shape))
-    folder = RunFolder.create(path, {})
-    tokenizer.save(folder.tokenizer_path)
-    folder.save_model(model.state_dict(), model.config)
+    save_run(path, tokenizer, **sizes)
     return str(path)
 
 

@@ -170,3 +170,11 @@ def test_a_field_that_nobody_knows_is_refused_in_every_family_unless_it_says_not
 def test_a_family_that_is_near_one_of_ours_is_refused_by_its_name(model_type):
     with pytest.raises(ModelFileError, match=f"'{model_type}'"):
         to_model_config({**LLAMA, "model_type": model_type})
+
+
+def test_an_activation_that_is_told_to_be_null_is_refused_by_name():
+    fields = {"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    fields |= {"intermediate_size": 96, "vocab_size": 90, "max_position_embeddings": 64, "head_dim": 16}
+    assert to_model_config(fields).feed_forward == "swiglu"
+    with pytest.raises(ModelFileError, match="hidden_act"):
+        to_model_config(fields | {"hidden_act": None})

@@ -3,6 +3,8 @@
 import gguf
 import numpy as np
 
+from pellucid.convert.gguf_writing import add_entry
+
 TOKENS = ["<|endoftext|>", *(chr(code) for code in range(33, 121)), "ab"]  # 90 of them
 
 
@@ -19,17 +21,7 @@ def write_gguf(path, architecture, entries, tensors, *, kinds=None, vocabulary=T
             **entries,
         }
     for key, value in entries.items():
-        match value:
-            case bool():
-                writer.add_bool(key, value)
-            case int():
-                writer.add_uint32(key, value)
-            case float():
-                writer.add_float32(key, value)
-            case str():
-                writer.add_string(key, value)
-            case list():
-                writer.add_array(key, value)
+        add_entry(writer, key, value)
     for name, tensor in tensors.items():
         kind = gguf.GGMLQuantizationType[(kinds or {}).get(name, "F32")]
         if kind.name == "F32":

@@ -3,16 +3,12 @@
 import pytest
 
 from pellucid.train import Evaluated, Finished, StepDone
-from tests.train.small_run import cut_short, train_small
+from tests.train.small_run import train_small
 
 ROWS = 8
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _nothing_takes_long():
-    with pytest.MonkeyPatch.context() as patch:
-        cut_short(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("nothing_takes_long")
 
 
 @pytest.fixture(scope="module")

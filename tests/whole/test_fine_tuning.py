@@ -15,7 +15,7 @@ from pellucid.generate import decode
 from pellucid.text import CHATML, ChatTemplate, Message
 from pellucid.train import Evaluated, Resumed, StartScored, evaluate, resume, train
 from pellucid.train.material import reopen_material
-from tests.train.small_run import Heard, cut_short, stop_after
+from tests.train.small_run import Heard, stop_after
 from tests.whole.fine_tuning_runs import CHATS, make_source, request
 from tests.whole.test_stop_and_resume import assert_equal
 
@@ -29,11 +29,7 @@ WAYS = {
 }
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _nothing_takes_long():
-    with pytest.MonkeyPatch.context() as patch:
-        cut_short(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("nothing_takes_long")
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,13 @@ import torch
 
 from pellucid.checkpoint import RunFolder
 from pellucid.train import Resumed, Saved, resume, train
-from tests.train.small_run import Heard, cut_short, small_request, small_text, stop_after, timeless, train_small
+from tests.train.small_run import Heard, small_request, small_text, stop_after, timeless, train_small
 
 DROPPING = {"model": {"dropout": 0.3}, "micro_batch_size": 3, "steps": 7, "evaluations": 3}
 MARKS = {"Resumed", "Saved"}  # events that only tell where files are, and that a run was taken up again
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _nothing_takes_long():
-    with pytest.MonkeyPatch.context() as patch:
-        cut_short(patch)
-        yield
+pytestmark = pytest.mark.usefixtures("nothing_takes_long")
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ In: named tensors.  Out: a file, and back; a model filled from it.  Used by: mod
 Read next: model_files.py.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from pellucid.checkpoint.durable import replacing
 from pellucid.checkpoint.stored_tensors import StoredTensors
 from pellucid.errors import ModelFileError
 
+FACTS = "__metadata__"
+"""Where a safetensors header holds short texts."""
 WRAPPER_PREFIX = re.compile(r"(^|(?<=\.))(_orig_mod|module|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.")
 """What torch.compile, DDP, FSDP and activation checkpointing put into the names of a wrapped model's parameters."""
 
@@ -64,9 +67,20 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: dict[str, st
         usual_mode = temporary.stat().st_mode
         try:
             save_file(independent, temporary, {"format": "pt", **(facts or {})})
+            _in_order(temporary)
             temporary.chmod(usual_mode)  # the library makes its files readable by their owner alone
         except SafetensorError as error:  # the library wraps what the disk says in a text of its own
             raise OSError(_error_number(str(error)), str(error), str(path)) from error
+
+
+def _in_order(path: Path) -> None:
+    """Sort the facts in a header, which the library writes in any order: equal runs shall have equal bytes."""
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        header[FACTS] = dict(sorted(header[FACTS].items()))
+        file.seek(8)
+        file.write(json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode().ljust(length))
 
 
 def _error_number(message: str) -> int:

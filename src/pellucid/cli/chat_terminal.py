@@ -104,6 +104,8 @@ class Terminal:
             return
         command, _, rest = message.strip().partition(" ")
         match command:
+            case "/help" | "/reset" | "/again" if rest.strip():
+                self._note(f"{command} takes nothing after it; a space before it makes it a message.")
             case "/help":
                 print(HELP)
             case "/reset":

@@ -126,7 +126,12 @@ def lost(findings: Findings) -> str:
     loss, error = findings.lost
     if abs(loss) < LEAST_LOSS and (error is None or error < LEAST_LOSS):
         return f"In {findings.precision} it is as good as with the weights as stored, to 0.001 bits per character."
-    figure = f"{abs(loss):.3f}" + ("" if error is None else f" ± {error:.3f}")
+    digits = 4 if error is not None and error < LEAST_LOSS else 3
+    figure = f"{abs(loss):.{digits}f}" + ("" if error is None else f" ± {error:.{digits}f}")
+    if error is not None and abs(loss) < error:
+        return (
+            f"In {findings.precision} it is as good as with the weights as stored: {figure} bits is within its error."
+        )
     verb = "loses" if loss > 0 else "gains"
     return f"In {findings.precision} it {verb} {figure} bits per character against the weights as stored."
 

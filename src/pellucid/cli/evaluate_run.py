@@ -95,6 +95,8 @@ def _on_files(flags: EvaluateFlags, loaded: Loaded) -> tuple[Findings, list[Scor
     """The figures on files; the documents themselves if a page is to show them; how another model is scored on them."""
     sources, notes = _sources(flags), list[str]()
     material = _material(flags.run, notes)
+    if material and material.data.are_chats:  # tables of chats say nothing of a text
+        material = None
     notes = [*sources.notes, *notes]
     _tell(notes, flags)
     # A model without its own text is charged as if that had been as long as this one.
@@ -164,21 +166,8 @@ def _on_held_out(
     begun = time.monotonic()
     scored = documents(loaded)
     scores = tuple(document.score for document in scored)
-    findings = Findings(
-        model=flags.run,
-        documents=scores,
-        score=_of_passages(scores),
-        precision=flags.precision,
-        parts="passages",
-        yardsticks=tuple(_recorded(loaded)),
-        context_length=context_length,
-        stride=stride,
-        held_out=True,
-        escape_bits=data.escape_bits,
-        notes=loaded.notes,
-        seconds=time.monotonic() - begun,
-    )
-    return findings, scored, score
+    how = {"parts": "passages", "yardsticks": tuple(_recorded(loaded)), "context_length": context_length}
+    return _held_out(flags, loaded, data, scores, begun, stride=stride, **how), scored, score
 
 
 def _on_answers(
@@ -201,22 +190,31 @@ def _on_answers(
 
     begun = time.monotonic()
     scores = scores_of(loaded)
-    findings = Findings(
+    how = {"parts": "groups of conversations", "yardsticks": (), "context_length": context_length, "of_answers": True}
+    findings = _held_out(flags, loaded, data, scores, begun, stride=context_length, **how)
+    return findings, [], lambda other: _of_passages(scores_of(other))
+
+
+def _held_out(
+    flags: EvaluateFlags,
+    loaded: Loaded,
+    data: PreparedData,
+    scores: tuple[TextScore, ...],
+    begun: float,
+    **how: Any,
+) -> Findings:
+    """The figures of what a run held out."""
+    return Findings(
         model=flags.run,
         documents=scores,
         score=_of_passages(scores),
         precision=flags.precision,
-        parts="groups of conversations",
-        yardsticks=(),
-        context_length=context_length,
-        stride=context_length,
         held_out=True,
-        of_answers=True,
         escape_bits=data.escape_bits,
         notes=loaded.notes,
         seconds=time.monotonic() - begun,
+        **how,
     )
-    return findings, [], lambda other: _of_passages(scores_of(other))
 
 
 def _of_passages(scores: Sequence[TextScore]) -> Score:

@@ -92,6 +92,7 @@ class RunRecord:
             "text": facts["data"]["name"],
             "text.fingerprint": facts["data"]["fingerprint"],
             "text.held_out": _flat(facts["data"].get("held_out", {})),
+            "from": facts["from"]["path"] if "from" in facts else "nothing",
             "tokenizer": f"{facts['tokenizer']['vocab_size']:,} {facts['tokenizer']['kind']}",
             "tokenizer.fingerprint": facts["tokenizer"]["fingerprint"],
             **{f"model.{name}": _flat(value) for name, value in plan["model"].items()},

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -130,16 +131,8 @@ def export_hugging_face(
         written = tuple(sorted(path.name for path in files.iterdir()))
         num_bytes = sum(path.stat().st_size for path in files.iterdir())
         publish(files, out)
-    return Exported(
-        path=out,
-        family=family.name,
-        number_type=number_type,
-        files=written,
-        num_bytes=num_bytes,
-        comparisons=tuple(proof.comparisons),
-        passage=passage.what,
-        notes=(*notes, *proof.notes),
-    )
+    facts = {"family": family.name, "number_type": number_type, "files": written, "num_bytes": num_bytes}
+    return proof.exported(out, notes, **facts)
 
 
 def export_gguf(
@@ -189,16 +182,8 @@ def export_gguf(
         num_bytes = file.stat().st_size
         publish(folder / "Modelfile", beside)
         publish(file, out)
-    return Exported(
-        path=out,
-        family=family.architecture,
-        number_type=kind,
-        files=(out.name, beside.name),
-        num_bytes=num_bytes,
-        comparisons=tuple(proof.comparisons),
-        passage=passage.what,
-        notes=(*notes, *narrowed(outgoing, kind), *proof.notes),
-    )
+    facts = {"family": family.architecture, "number_type": kind, "num_bytes": num_bytes}
+    return proof.exported(out, (*notes, *narrowed(outgoing, kind)), files=(out.name, beside.name), **facts)
 
 
 class _Proof:
@@ -206,10 +191,16 @@ class _Proof:
 
     def __init__(self, model: TransformerLM, outgoing: Outgoing, passage: Passage, is_exact: bool, tell: Tell) -> None:
         self.model, self.outgoing, self.is_exact, self.tell = model, outgoing, is_exact, tell
+        self.passage = passage
         self.rows = passage.rows(outgoing.config.context_length, outgoing.config.vocab_size)
         self.comparisons: list[Comparison] = []
         self.notes: list[str] = []
         self.logits = np.zeros(0)
+
+    def exported(self, path: Path, notes: tuple[str, ...], **facts: Any) -> Exported:
+        """What was written, with what came of reading it again."""
+        told = {"comparisons": tuple(self.comparisons), "passage": self.passage.what, "notes": (*notes, *self.notes)}
+        return Exported(path=path, **told, **facts)
 
     def read_here(self, read: Read, expected: Callable[[str], Tensor]) -> None:
         self.tell("Reading it again")

@@ -71,7 +71,7 @@ def write_gguf(path: Path, model: Outgoing, kind: str) -> None:
     if KINDS[kind].startswith("Q"):
         writer.add_quantization_version(library.GGML_QUANT_VERSION)
     for key, value in entries.items():
-        _add(writer, key, value)
+        add_entry(writer, key, value)
     tensors = tensors_of(model, described)
     for name, tensor in tensors.items():
         stored_as = stored_kind(name, tensor.shape, kind)
@@ -144,7 +144,8 @@ def _is_norm(name: str) -> bool:
     return name.endswith("norm.weight")
 
 
-def _add(writer: Any, key: str, value: Any) -> None:
+def add_entry(writer: Any, key: str, value: Any) -> None:
+    """Write a property in the type that its value has in Python."""
     match value:
         case bool():
             writer.add_bool(key, value)

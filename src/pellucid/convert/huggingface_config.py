@@ -149,6 +149,8 @@ def to_model_config(fields: Mapping[str, Any]) -> ModelConfig:
 
 def _field(field: Field, described: _Described) -> Mapping[str, Any]:
     value = described.get(field.theirs, field.absent)
+    if field.words is not None and described.fields.get(field.theirs, value) is None and value is not None:
+        raise _cannot(field.theirs, "null", f"one of {', '.join(map(repr, field.words))}")  # transformers fails, too
     if value is None:
         return {}
     if field.words is not None:

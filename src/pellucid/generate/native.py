@@ -29,16 +29,23 @@ FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
 )
+COMPILERS = {"darwin": "clang++", "win32": "cl"}
+"""The compiler's name where the variable CXX does not say; elsewhere g++."""
 SWITCH = "PELLUCID_NATIVE"
 """Set to 0 in the environment, it leaves the compiled step out."""
 _LONGEST_SECONDS = 120
 """For the compiler; 2 s are usual."""
 
 
+def find_compiler() -> str | None:
+    """The C++ compiler that torch.compile, too, would call for the CPU."""
+    return shutil.which(os.environ.get("CXX") or COMPILERS.get(sys.platform, "g++"))
+
+
 @cache
 def native_library() -> ctypes.CDLL | None:
     """The compiled file, or None where it cannot be had: no compiler, nowhere to write, or switched off."""
-    compiler = shutil.which(os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++"))
+    compiler = find_compiler()
     if compiler is None or os.environ.get(SWITCH) == "0" or sys.platform == "win32":
         return None
     path = _kept_in() / f"decode-step-{_identity(compiler)}.so"

@@ -38,14 +38,8 @@ def prefill(model: TransformerLM, prompts: Sequence[Sequence[int]], cache: KVCac
     Returns:
         Logits for the token after each prompt.
     """
-    lengths = [len(prompt) for prompt in prompts]
-    padded = torch.zeros(len(prompts), max(lengths), dtype=torch.int64)  # id 0: masked, whatever it means
-    for row, prompt in enumerate(prompts):
-        padded[row, : len(prompt)] = torch.as_tensor(prompt)
-    ragged = lengths if len(set(lengths)) > 1 else None
-    with evaluating(model), fast_float32():
-        logits = model(padded.to(device_of(model)), cache=cache, lengths=ragged, last_only=True)
-    cache.advance(lengths)
+    logits = _together(model, prompts, cache, last_only=True)
+    cache.advance([len(prompt) for prompt in prompts])
     return logits[:, 0]
 
 
@@ -61,10 +55,23 @@ def decode_one(model: TransformerLM, token_ids: Sequence[int], cache: KVCache) -
     Returns:
         Logits for the token after it.
     """
-    with evaluating(model):
-        logits = model(torch.tensor(token_ids, device=device_of(model))[:, None], cache=cache)
+    logits = _together(model, [[token_id] for token_id in token_ids], cache)
     cache.advance(1)
     return logits[:, 0]
+
+
+@torch.no_grad()
+def _together(
+    model: TransformerLM, tokens: Sequence[Sequence[int]], cache: KVCache, last_only: bool = False
+) -> Float[Tensor, "batch query vocab"]:
+    """One forward pass over what is new of all sequences, padded on the right; the cache is not advanced."""
+    lengths = [len(new) for new in tokens]
+    padded = torch.zeros(len(tokens), max(lengths), dtype=torch.int64)  # id 0: masked, whatever it means
+    for row, new in enumerate(tokens):
+        padded[row, : len(new)] = torch.as_tensor(new)
+    ragged = lengths if len(set(lengths)) > 1 else None
+    with evaluating(model), fast_float32():
+        return model(padded.to(device_of(model)), cache=cache, lengths=ragged, last_only=last_only)
 
 
 class Reading:
@@ -155,23 +162,15 @@ class Reading:
         """Read tokens of one sequence; its row of the cache is advanced by whoever called."""
         if not new:
             return torch.empty(0, self.model.config.vocab_size)
-        with evaluating(self.model), fast_float32():
-            ids = torch.tensor([new], device=device_of(self.model))
-            return self.model(ids, cache=self.cache.only(row), last_only=len(new) > MOST_TOKENS)[0]
+        return _together(self.model, [new], self.cache.only(row), last_only=len(new) > MOST_TOKENS)[0]
 
-    @torch.no_grad()
     def _through_model(self, tokens: Sequence[Sequence[int]]) -> list[Tensor]:
         """All together, if they are new, or equally many of each; else each alone."""
-        lengths, device = [len(new) for new in tokens], device_of(self.model)
+        lengths = [len(new) for new in tokens]
         if min(lengths) == 0 or (len(set(lengths)) > 1 and any(self.cache.lengths)):
             return [self._alone(row, new) for row, new in enumerate(tokens)]
-        padded = torch.zeros(len(tokens), max(lengths), dtype=torch.int64)  # id 0: masked, whatever it means
-        for row, new in enumerate(tokens):
-            padded[row, : len(new)] = torch.as_tensor(new)
         many = max(lengths) > MOST_TOKENS
-        ragged = lengths if len(set(lengths)) > 1 else None
-        with evaluating(self.model), fast_float32():
-            logits = self.model(padded.to(device), cache=self.cache, lengths=ragged, last_only=many)
+        logits = _together(self.model, tokens, self.cache, last_only=many)
         return [row if many else row[:length] for row, length in zip(logits, lengths, strict=True)]
 
 

@@ -11,21 +11,17 @@ In: what a machine can do.  Out: the number types to train in, the likely fastes
 Used by: trial, bench, doctor.  Read next: trial.py.
 """
 
-import os
-import shutil
-import sys
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
 from pellucid.errors import ConfigError
+from pellucid.generate.native import find_compiler
 
 DeviceKind = Literal["cpu", "cuda", "mps"]
 NO_FLOAT16 = "float16 needs loss scaling, which is not built in, and attention scores overflow it past 65,504"
 """Why float16 is refused on every device."""
-COMPILERS = {"darwin": "clang++", "win32": "cl"}
-"""What torch.compile calls for the CPU where the variable CXX does not say; elsewhere g++."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +48,7 @@ class Capabilities:
             cuda=cuda,
             cuda_bfloat16=cuda and torch.cuda.is_bf16_supported(including_emulation=False),
             mps=torch.backends.mps.is_available(),
-            compiler=shutil.which(os.environ.get("CXX") or COMPILERS.get(sys.platform, "g++")),
+            compiler=find_compiler(),
         )
 
     @property
