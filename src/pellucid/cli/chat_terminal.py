@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from pellucid.cli.arguments import text_argument
+from pellucid.cli.heard_signals import signals_are_heard
 from pellucid.cli.printable import PrintableStream
 from pellucid.cli.quoting import one_line, shown
 from pellucid.errors import UserError
@@ -77,7 +78,8 @@ class Terminal:
         lines: list[str] = []
         while True:
             try:
-                line = input(MORE if lines else PROMPT)
+                with signals_are_heard():
+                    line = input(MORE if lines else PROMPT)
             except EOFError:
                 print()
                 self._interrupted = False
